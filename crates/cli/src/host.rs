@@ -55,6 +55,7 @@ pub(crate) fn start(
         servers: Some(servers),
         release: None,
         dialect: None,
+        delta_interval: None,
     };
     Ok((start, cluster))
 }

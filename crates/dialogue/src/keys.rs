@@ -3,21 +3,22 @@
 //! A lone Esc is distinguished from the start of a sequence by time: the rest of a sequence follows within `ESCAPE`.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crossterm::terminal;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_current_process_group};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{Action, QueueSelector, tcflow, tcflush};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::input::{Burst, Mouse, Parser, Typed};
 pub use crate::key::Key;
+use crate::paint::Stopper;
 
 /// The number of bytes read at once, and the most of a paste that is not marked.
 const READ_BYTES: usize = 4096;
@@ -142,10 +143,15 @@ impl Keys {
         self.mode.take()
     }
 
+    /// Names the frames that have to end before the screen is given back after a panic.
+    pub fn expect_frames(&self, stopper: Stopper) {
+        // There is one painter for each terminal.
+        let _: Result<(), Stopper> = self.mode.full.frames.set(stopper);
+    }
+
     /// Drops output that the terminal has not taken yet, so that a terminal that takes nothing cannot hold the program.
     pub fn drop_output(&self) {
-        // A terminal that is gone has nothing to drop.
-        let _: rustix::io::Result<()> = tcflush(io::stdout(), QueueSelector::OFlush);
+        drop_output();
     }
 
     /// Gives the terminal back.
@@ -158,6 +164,15 @@ impl Keys {
         self.mode.restore();
         self.mode.take()
     }
+}
+
+fn drop_output() {
+    let out = io::stdout();
+    // A terminal that is gone has nothing to drop. Dropping alone does not wake up the thread that waits for room, but
+    // stopping and starting the output does.
+    let _: rustix::io::Result<()> = tcflush(&out, QueueSelector::OFlush)
+        .and_then(|()| tcflow(&out, Action::OOff))
+        .and_then(|()| tcflow(&out, Action::OOn));
 }
 
 /// The thread that reads. It waits without a clock, for the terminal or for a discard request; only the rest of a split
@@ -308,6 +323,7 @@ struct FullScreen {
     has_mouse: AtomicBool,
     /// Whether it is shown, so that it is left once.
     is_shown: AtomicBool,
+    frames: OnceLock<Stopper>,
 }
 
 impl TerminalMode {
@@ -343,6 +359,14 @@ impl TerminalMode {
         let _: io::Result<()> = terminal::disable_raw_mode();
     }
 
+    /// Restores the terminal in the middle of anything: a frame that is being written ends on the screen that it is for.
+    fn restore_after_panic(&self) {
+        if self.full.frames.get().is_some_and(|frames| !frames.stop()) {
+            drop_output();
+        }
+        self.restore();
+    }
+
     fn write(&self, sequences: &str) -> io::Result<()> {
         let mut out = (self.out)();
         out.write_all(sequences.as_bytes())?;
@@ -364,7 +388,7 @@ impl Raw {
         let shared = mode.clone();
         std::panic::set_hook(Box::new(move |panic| {
             if std::thread::current().id() == chat {
-                shared.restore();
+                shared.restore_after_panic();
             }
             tell(panic);
         }));

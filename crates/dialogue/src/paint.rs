@@ -5,6 +5,7 @@
 //! sequences that are added here.
 
 use std::io::{self, Write};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,8 @@ struct Slot {
     sequences: Vec<u8>,
     is_writing: bool,
     is_over: bool,
+    /// Whether the rest of what is being written is left out.
+    is_abandoned: bool,
 }
 
 type Shared = Arc<(Mutex<Slot>, Condvar)>;
@@ -75,6 +78,9 @@ impl Painter {
     pub fn show(&mut self, mut frame: Frame) -> FrameNumber {
         self.next += 1;
         let mut slot = lock(&self.shared);
+        if slot.is_over {
+            return self.next;
+        }
         frame.is_whole |= slot.frame.take().is_some_and(|(_, missed)| missed.is_whole);
         slot.frame = Some((self.next, frame));
         self.shared.1.notify_all();
@@ -92,7 +98,7 @@ impl Painter {
     pub fn send(&mut self, sequence: &[u8]) {
         let mut slot = lock(&self.shared);
         // A terminal that takes nothing gets no more of them.
-        if slot.sequences.len() < 4 * 1024 * 1024 {
+        if !slot.is_over && slot.sequences.len() < 4 * 1024 * 1024 {
             slot.sequences.extend_from_slice(sequence);
         }
         self.shared.1.notify_all();
@@ -106,19 +112,49 @@ impl Painter {
     /// Waits until everything is written; `false` if the terminal takes nothing.
     #[must_use]
     pub fn finish(&self) -> bool {
-        let deadline = Instant::now() + LAST_FRAME;
-        let mut slot = lock(&self.shared);
-        while slot.is_writing || slot.frame.is_some() || !slot.sequences.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                slot.frame = None;
-                slot.sequences.clear();
-                return false;
-            }
-            slot = self.shared.1.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let (slot, is_finished) = wait(&self.shared, lock(&self.shared));
+        is_finished && !slot.is_abandoned
     }
+
+    /// The switch that ends the frames.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.shared))
+    }
+}
+
+/// Ends the frames of a painter for good, from any thread.
+#[derive(Debug, Clone)]
+pub struct Stopper(Shared);
+
+impl Stopper {
+    /// Waits for the end of the frame that is being written, so that no part of it comes later; `false` if the terminal
+    /// takes nothing, and the rest of the frame is left out.
+    #[must_use]
+    pub fn stop(&self) -> bool {
+        let mut slot = lock(&self.0);
+        slot.is_over = true;
+        slot.frame = None;
+        slot.sequences.clear();
+        let (mut slot, is_finished) = wait(&self.0, slot);
+        slot.is_abandoned = !is_finished;
+        is_finished
+    }
+}
+
+/// Waits until everything is written. If the terminal does not take it in time, the rest is dropped.
+fn wait<'a>(shared: &'a Shared, mut slot: MutexGuard<'a, Slot>) -> (MutexGuard<'a, Slot>, bool) {
+    let deadline = Instant::now() + LAST_FRAME;
+    while slot.is_writing || slot.frame.is_some() || !slot.sequences.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            slot.frame = None;
+            slot.sequences.clear();
+            return (slot, false);
+        }
+        slot = shared.1.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    (slot, true)
 }
 
 impl Drop for Painter {
@@ -145,23 +181,44 @@ fn paint(mut out: impl Write, shared: &Shared, written: &mpsc::Sender<(FrameNumb
         };
         let (number, mut bytes) = frame.map_or((0, Vec::new()), |(number, frame)| (number, shown.update(frame)));
         bytes.extend(sequences);
-        let Ok(last) = write(&mut out, &bytes) else { return };
+        let last = write(&mut out, &bytes, || lock(shared).is_abandoned);
         lock(shared).is_writing = false;
         shared.1.notify_all();
+        let Ok(last) = last else { return };
         // A reader that is behind needs only later ones.
         let _: Result<(), _> = written.try_send((number, last));
     }
 }
 
-/// Writes bytes; returns the time before the last of them.
-fn write(out: &mut impl Write, bytes: &[u8]) -> io::Result<Instant> {
+/// Writes bytes until they are abandoned; returns the time before the last of them.
+fn write(out: &mut impl Write, bytes: &[u8], is_abandoned: impl Fn() -> bool) -> io::Result<Instant> {
     let mut before = Instant::now();
     for piece in bytes.chunks(PIECE_BYTES) {
+        if is_abandoned() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         before = Instant::now();
         out.write_all(piece)?;
         out.flush()?;
     }
     Ok(before)
+}
+
+/// Prints text for as long as the terminal takes it; `false` if it takes nothing any more, and the rest is left out.
+#[must_use]
+pub fn print(mut out: impl Write + Send + 'static, bytes: Vec<u8>) -> bool {
+    let (progress, pieces) = std::sync::mpsc::channel();
+    let writing = move || write(&mut out, &bytes, || progress.send(()).is_err());
+    if std::thread::Builder::new().name("print".to_owned()).spawn(writing).is_err() {
+        return false;
+    }
+    loop {
+        match pieces.recv_timeout(LAST_FRAME) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Disconnected) => return true,
+            Err(RecvTimeoutError::Timeout) => return false,
+        }
+    }
 }
 
 /// The screen as it was written last.
@@ -289,6 +346,20 @@ mod tests {
         while painter.written().await.map(|(number, _)| number) != Some(last) {}
         let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("it is text");
         assert!(text.contains("last") && text.len() < 500, "{text:?}");
+    }
+
+    #[test]
+    fn text_is_printed_while_the_terminal_takes_it() {
+        let (allow, allowed) = std::sync::mpsc::channel();
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        for _ in 0..3 {
+            allow.send(()).expect("it writes");
+        }
+        assert!(print(Stuck(allowed, Arc::clone(&bytes)), vec![b'x'; 3 * PIECE_BYTES]));
+        assert_eq!(bytes.lock().expect("no panic").len(), 3 * PIECE_BYTES);
+        let (allow, allowed) = std::sync::mpsc::channel();
+        allow.send(()).expect("it writes");
+        assert!(!print(Stuck(allowed, bytes), vec![b'x'; 3 * PIECE_BYTES]), "the rest is left out");
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub fn resumed(
     mode: CollaborationMode,
 ) -> Result<ResumedParts, ErrorObject> {
     let last_item = turns.iter().rev().find_map(|turn| turn.items.last());
-    let page = wanted.map(|wanted| turns_page(turns.to_vec(), None, &wanted)).transpose()?;
+    let page = wanted.map(|wanted| turns_page(turns, None, &wanted)).transpose()?;
     Ok(ResumedParts {
         collaboration_mode: mode,
         initial_turns_page: page,
@@ -85,20 +85,21 @@ pub fn resumed(
 /// The response of `thread/turns/list` from all turns of the thread.
 pub fn turns(all: Vec<Turn>, params: &ThreadTurnsListParams) -> Result<ThreadTurnsListResponse, ErrorObject> {
     let cursor = params.cursor.as_deref().map(Cursor::read).transpose()?;
-    turns_page(all, cursor.as_ref(), &params.page)
+    turns_page(&all, cursor.as_ref(), &params.page)
 }
 
 fn turns_page(
-    mut all: Vec<Turn>,
+    all: &[Turn],
     cursor: Option<&Cursor>,
     wanted: &InitialTurnsPageParams,
 ) -> Result<ThreadTurnsListResponse, ErrorObject> {
+    let mut all: Vec<&Turn> = all.iter().collect();
     if wanted.sort_direction.unwrap_or(SortDirection::Desc) == SortDirection::Desc {
         all.reverse();
     }
     let page = cut(all, |turn| turn.id.clone(), cursor, wanted.limit)?;
     let view = wanted.items_view.unwrap_or(ItemsView::Summary);
-    let data = page.entries.into_iter().map(|turn| shown(turn, view)).collect();
+    let data = page.entries.into_iter().map(|turn| shown(turn.clone(), view)).collect();
     Ok(ThreadTurnsListResponse { data, next_cursor: page.next, backwards_cursor: page.backwards })
 }
 

@@ -140,6 +140,7 @@ fn server(root: &std::path::Path, release: ProtocolRelease) -> AppServer {
         originator: "test".to_owned(),
         release: Some(release),
         dialect: None,
+        delta_interval: None,
     })
 }
 

@@ -36,10 +36,18 @@ struct Shared {
     arrived: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     events: VecDeque<Published>,
     closed: bool,
+    /// The number of queued events above which deltas are merged.
+    merge_above: usize,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { events: VecDeque::new(), closed: false, merge_above: MERGE_ABOVE }
+    }
 }
 
 /// An event as subscribers receive it.
@@ -89,6 +97,11 @@ impl Feed {
         }
     }
 
+    /// Merges deltas from the first one on that waits, for a reader who takes them at intervals.
+    pub fn merge_early(&mut self) {
+        self.shared.lock().merge_above = 0;
+    }
+
     /// Inserts events at the front of the queue.
     pub fn put_before(&mut self, events: Vec<Arc<Event>>) {
         let mut queue = self.shared.lock();
@@ -130,7 +143,7 @@ impl FeedWriter {
             return false;
         }
         let mut queue = self.shared.lock();
-        if queue.events.len() < MERGE_ABOVE || !merge(&mut queue.events, event) {
+        if queue.events.len() < queue.merge_above || !merge(&mut queue.events, event) {
             queue.events.push_back(Published { event: Arc::clone(event), encodings: encodings.cloned() });
         }
         drop(queue);
@@ -215,6 +228,19 @@ mod tests {
             .sum();
         assert_eq!(text, 10_001);
         assert_eq!(events.last().map(|event| event.seq), Some(Seq::new(10_001)));
+    }
+
+    #[test]
+    fn a_reader_at_intervals_gets_one_delta_for_each() {
+        let (writer, mut feed) = feed();
+        feed.merge_early();
+        for seq in 0..3 {
+            writer.push(&delta(seq, "a", "x"));
+        }
+        writer.push(&event(3, Body::Warning { message: "w".into() }));
+        writer.push(&delta(4, "a", "y"));
+        let numbers: Vec<Seq> = drain(&mut feed).iter().map(|event| event.seq).collect();
+        assert_eq!(numbers, [2, 3, 4].map(Seq::new));
     }
 
     #[test]

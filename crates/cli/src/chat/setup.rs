@@ -1,6 +1,7 @@
 //! Turns the command line into a server that can start, and the settings for threads.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use codex_config::{Config, ConfigSource, Env, Home, Overrides, TrustLevel};
 use codex_dialects::ProtocolRelease;
@@ -17,6 +18,9 @@ use crate::exec::args::LocalProvider;
 use crate::exec::setup::{is_from_here, use_local};
 use crate::host;
 use crate::local::{self, LocalRequest};
+
+/// The time between two deltas of an answer: less than the screen takes between two frames.
+const DELTAS: Duration = Duration::from_millis(30);
 
 #[derive(Debug, Clone)]
 pub(crate) struct ChatEnvironment {
@@ -66,7 +70,7 @@ impl ChatEnvironment {
         home.ensure()?;
         let source = ConfigSource::new(home, env, overrides);
         let (start, cluster) = host::start(source, cwd, SessionSource::Cli, 0)?;
-        let start = Start { release: Some(ProtocolRelease::V077), ..start };
+        let start = Start { release: Some(ProtocolRelease::V077), delta_interval: Some(DELTAS), ..start };
         Ok(Prepared { start, config, named, cluster: cluster.map(Cluster::without_address) })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use codex_config::{AccountHost, Config, ConfigFindings, ConfigSource, ConfigWarning};
 use codex_log::store::ThreadStore;
@@ -38,6 +39,9 @@ pub struct Start {
     pub release: Option<ProtocolRelease>,
     /// The dialect of clients that choose none; if unset, it follows from the methods that they call.
     pub dialect: Option<Dialect>,
+    /// The time between two notifications of deltas of a thread, for a client that shows them at that pace. Deltas that
+    /// arrive in between are sent as one.
+    pub delta_interval: Option<Duration>,
 }
 
 /// State that all connections share.

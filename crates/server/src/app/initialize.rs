@@ -61,6 +61,7 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
         unwanted.extend(EXPERIMENTAL.iter().map(|name| (*name).to_owned()));
     }
     let (groups, unwanted): (Vec<_>, Vec<_>) = unwanted.into_iter().partition(|name| name.ends_with('*'));
+    let has_no_events = groups.iter().any(|group| EVENT_PREFIX.starts_with(group.trim_end_matches('*')));
     let client = Client {
         name: client_info.name,
         user_agent: response.user_agent.clone(),
@@ -75,7 +76,7 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
             .collect(),
         unwanted: unwanted.into_iter().collect(),
         // Only clients of the newest release send capabilities, and that release sends no legacy events.
-        has_events: asked != Some(ProtocolRelease::V0166),
+        has_events: asked != Some(ProtocolRelease::V0166) && !has_no_events,
     };
     connection.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
     if let Some(relay) = relay {

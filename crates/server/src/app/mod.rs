@@ -22,6 +22,7 @@ mod lane;
 mod open_thread;
 mod outbox;
 mod outgoing;
+mod paced_feed;
 mod permissions;
 mod questions;
 mod queue;

@@ -19,6 +19,7 @@ use super::connection::{Client, Connection, Unanswered};
 use super::encoded;
 use super::outbox::add_line;
 use super::outgoing::Outgoing;
+use super::paced_feed::PacedFeed;
 use super::questions::{Questions, Repeat};
 use super::subscription::EventNumbers;
 use super::tool_client::ToolCalls;
@@ -36,7 +37,7 @@ const LARGE_BYTES: usize = 64 * 1024;
 pub(crate) struct ThreadSubscriber {
     pub(crate) connection: Arc<Connection>,
     pub(crate) thread: Thread,
-    feed: Feed,
+    feed: PacedFeed,
     /// Messages that arrived while the client had no listener.
     pub(crate) backlog: Backlog,
     /// Questions that were open before the client subscribed, or before it has caught up.
@@ -85,6 +86,7 @@ impl ThreadSubscriber {
         wishes: ProjectionOptions,
         subscriptions: Subscriptions,
     ) -> Self {
+        let feed = PacedFeed::new(feed, connection.host.start.delta_interval);
         Self {
             projector: Projector::new(thread.id().to_string(), connection.release(), wishes),
             filter: EventFilter::of(connection.client().map(Client::traits), &subscriptions),
@@ -143,7 +145,7 @@ impl ThreadSubscriber {
 
     /// Continues with another feed.
     pub(crate) fn read_from(&mut self, feed: Feed) {
-        self.feed = feed;
+        self.feed = PacedFeed::new(feed, self.connection.host.start.delta_interval);
         self.unasked.clear();
     }
 

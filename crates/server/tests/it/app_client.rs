@@ -129,6 +129,7 @@ impl AppClient {
             originator,
             release: hello.release,
             dialect: hello.dialect,
+            delta_interval: None,
         });
         let alone = server.clone();
         Self::greet(folder, hello, server, |read, write| {

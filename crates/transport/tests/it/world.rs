@@ -79,6 +79,7 @@ impl World {
             originator,
             release: Some(ProtocolRelease::V0166),
             dialect: None,
+            delta_interval: None,
         });
         let (stop, _) = watch::channel(false);
         Self { folder, server, limits: Limits::default(), slots: Slots::new(64), stop, listening: Vec::new() }

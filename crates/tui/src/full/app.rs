@@ -110,10 +110,17 @@ pub(super) enum Effect {
     Title(String),
     /// Draw everything again.
     Redraw,
-    /// Give back memory once nothing happens.
-    Rest,
+    /// Give back memory: at once, or as soon as nothing happens.
+    Rest(When),
     Suspend,
     Leave,
+}
+
+/// The time at which memory is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Now,
+    Later,
 }
 
 /// Something that covers the transcript.
@@ -478,7 +485,7 @@ impl App {
             self.effect(Effect::Notify("the turn has ended".to_owned()));
         }
         self.ask_branch();
-        self.effect(Effect::Rest);
+        self.effect(Effect::Rest(When::Later));
         self.send_next(status == "completed");
     }
 }

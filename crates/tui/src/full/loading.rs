@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::app::{App, Effect};
+use super::app::{App, Effect, When};
 use super::calls::Pending;
 use crate::Style;
 
@@ -41,7 +41,7 @@ impl App {
             params["threadId"] = thread.id.clone().into();
             self.call("thread/turns/list", params, Pending::Turns);
         } else {
-            self.effect(Effect::Rest);
+            self.effect(Effect::Rest(When::Later));
         }
     }
 
@@ -57,9 +57,9 @@ impl App {
 
     /// Asks for the next page of turns.
     pub(super) fn ask_earlier(&mut self, cursor: Option<String>) {
-        let Some(cursor) = cursor else { return self.effect(Effect::Rest) };
+        let Some(cursor) = cursor else { return self.effect(Effect::Rest(When::Later)) };
         if self.transcript.count() >= MOST_ITEMS {
-            self.effect(Effect::Rest);
+            self.effect(Effect::Rest(When::Later));
             return self.remark(Style::Dim, "… earlier turns are left out; `codex threads show` has all of them");
         }
         let params = json!({"threadId": self.thread_id(), "itemsView": "full", "limit": PAGE_TURNS, "cursor": cursor,
@@ -80,6 +80,8 @@ impl App {
         if let Some(thread) = self.client.thread(&id) {
             self.transcript.take_earlier(thread, count);
         }
+        // A page leaves holes behind, which the next one does not fill.
+        self.effect(Effect::Rest(When::Now));
         self.ask_earlier(cursor);
     }
 }

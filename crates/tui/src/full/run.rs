@@ -2,7 +2,7 @@
 //!
 //! Invariant: one task owns the state, and it never waits for the terminal.
 
-use std::io::{self, Write};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::app::{App, Effect, Input, Settings};
+use super::app::{App, Effect, Input, Settings, When};
 use super::status::{Display, DisplaySettings};
 use super::status_program;
 use crate::Row;
@@ -99,6 +99,7 @@ impl FullChat {
         app.calls.pictures = pictures;
         app.composer.vim = has_vim.then(Vim::default);
         let painter = Painter::start(out())?;
+        keys.expect_frames(painter.stopper());
         let answers = mpsc::channel(256);
         Ok(Self {
             app,
@@ -261,8 +262,10 @@ impl FullChat {
     }
 
     fn give_up(&mut self, panic: Box<dyn std::any::Any + Send>) -> ! {
-        // The panic hook has restored the terminal.
-        let _: std::thread::Result<()> = catch_unwind(AssertUnwindSafe(|| self.print(true)));
+        // The panic hook has restored the terminal. One that took no frame would take no conversation either.
+        if self.painter.finish() {
+            let _: std::thread::Result<()> = catch_unwind(AssertUnwindSafe(|| self.print(true)));
+        }
         resume_unwind(panic)
     }
 
@@ -279,9 +282,9 @@ impl FullChat {
             paint::spans(&mut bytes, &row, self.app.theme);
             bytes.extend(b"\r\n");
         }
-        let mut out = (self.out)();
-        // A terminal that is gone shows nothing.
-        let _: io::Result<()> = out.write_all(&bytes).and_then(|()| out.flush());
+        if !paint::print((self.out)(), bytes) {
+            self.keys.drop_output();
+        }
     }
 
     async fn perform(&mut self, effects: Vec<Effect>) -> Result<Option<ChatEnd>, ChatError> {
@@ -316,7 +319,8 @@ impl FullChat {
                 Effect::Export { id, name, text } => self.export(id, name, text),
                 Effect::Program { id, words, about } => self.run_program(id, words, about),
                 Effect::Redraw => self.redraw(),
-                Effect::Rest => self.rest_at = Some(Instant::now() + REST),
+                Effect::Rest(When::Now) => self.app.settings.context.rest(),
+                Effect::Rest(When::Later) => self.rest_at = Some(Instant::now() + REST),
                 Effect::Suspend => self.suspend(),
                 Effect::Open(wanted) => {
                     if let Some(input) = self.open(wanted).await? {

@@ -82,6 +82,7 @@ fn client(home: &std::path::Path) -> (Arc<Connection>, Lines<BufReader<DuplexStr
         originator,
         release: None,
         dialect: None,
+        delta_interval: None,
     };
     let (output, read) = duplex(4096);
     let (outbox, writer) = Outbox::new(output);
