@@ -27,7 +27,7 @@ use crate::thread_metadata::{MetadataError, MetadataFolder, StoredMetadata};
 use database::Database;
 
 /// The time that a search may spend on texts that are not indexed yet.
-const SEARCH_CATCH_UP: Duration = Duration::from_millis(25);
+const SEARCH_CATCH_UP: Duration = Duration::from_millis(10);
 
 /// The time that the background thread reads texts before it lets others write.
 const BACKGROUND_STEP: Duration = Duration::from_millis(200);
