@@ -151,6 +151,17 @@ impl LaidText {
     }
 }
 
+/// A row that fits, with a mark at its end if something does not.
+#[must_use]
+pub fn shortened(row: Row, width: usize) -> Row {
+    if row_columns(&row) <= width {
+        return row;
+    }
+    let mut row = fitted(row, width.saturating_sub(1));
+    row.push(Span::new(Style::Dim, "…"));
+    row
+}
+
 /// A row without what does not fit.
 #[must_use]
 pub fn fitted(row: Row, width: usize) -> Row {

@@ -20,6 +20,7 @@ pub mod markdown;
 pub mod pager;
 pub mod picker;
 pub mod prompt_text;
+pub mod query;
 pub mod rich_text;
 pub mod selection;
 pub mod slash;

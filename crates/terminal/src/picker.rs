@@ -2,7 +2,7 @@
 
 use crate::key::Key;
 use crate::wrap::row_columns;
-use crate::{Row, Span, Style, printable, selection};
+use crate::{Row, Span, Style, printable, query, selection};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -49,21 +49,10 @@ impl Picker {
             Key::Enter => return self.chosen().map_or(Picked::Open, Picked::Entry),
             Key::Esc | Key::Ctrl('c' | 'd') => return Picked::Nothing,
             Key::Ctrl('n') => self.at = selection::moved(self.at, count, &Key::Down).unwrap_or(self.at),
-            Key::Char(c) => self.search(|query| query.push(*c)),
-            Key::Paste(text) => self.search(|query| query.push_str(text.lines().next().unwrap_or_default())),
-            Key::Backspace => {
-                self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)));
-            }
-            Key::Ctrl('u') => self.search(String::clear),
+            key if query::edit(&mut self.query, key) => self.at = self.number().unwrap_or(0),
             key => self.at = selection::moved(self.at, count, key).unwrap_or(self.at),
         }
         Picked::Open
-    }
-
-    fn search(&mut self, change: impl FnOnce(&mut String)) {
-        change(&mut self.query);
-        self.query = printable(&self.query).into_owned();
-        self.at = self.number().unwrap_or(0);
     }
 
     /// The entry selected by its number.

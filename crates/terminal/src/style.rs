@@ -50,8 +50,8 @@ impl Style {
             Self::Code => Some("36"),
             Self::Link => Some("4;36"),
             Self::Keyword => Some("35"),
-            Self::AddedWord => Some("1;4;32"),
-            Self::RemovedWord => Some("1;4;31"),
+            Self::AddedWord => Some("7;32"),
+            Self::RemovedWord => Some("7;31"),
             Self::Selected | Self::Bar => Some("7"),
         }
     }

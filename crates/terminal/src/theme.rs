@@ -183,9 +183,9 @@ fn attributes(style: Style) -> Option<&'static str> {
         Style::Dim => Some("2"),
         Style::Italic | Style::Comment => Some("3"),
         Style::Heading => Some("1;4"),
-        Style::AddedWord | Style::RemovedWord => Some("1;4"),
         Style::Link => Some("4"),
-        Style::Selected | Style::Bar => Some("7"),
+        // A line under words would hide underscores.
+        Style::Selected | Style::Bar | Style::AddedWord | Style::RemovedWord => Some("7"),
         Style::Plain
         | Style::Green
         | Style::Yellow

@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use codex_terminal::key::Key;
-use codex_terminal::laid::{fitted, logical, wrapped};
+use codex_terminal::laid::{logical, shortened, wrapped};
 use codex_terminal::wrap::hint_rows;
-use codex_terminal::{Row, Span, Style, printable};
+use codex_terminal::{Row, Span, Style, query};
 
 /// The entries that Page Up and Page Down skip.
 const PAGE: usize = 10;
@@ -282,13 +282,8 @@ impl Board {
                 }
                 return Pressed::Nothing;
             }
-            Key::Char(c) => text.push(*c),
-            Key::Backspace => drop(text.pop()),
-            Key::Ctrl('u') => text.clear(),
-            Key::Paste(pasted) => text.push_str(pasted.lines().next().unwrap_or_default()),
-            _ => {}
+            key => drop(query::edit(text, key)),
         }
-        *text = printable(text).into_owned();
         if matches!(typing, Typing::Filter) {
             self.filter.clone_from(text);
             self.at = 0;
@@ -385,7 +380,7 @@ impl Board {
             }));
             let marked = if entry.value.is_none() { line.clone() } else { marked };
             if self.is_cut {
-                rows.push(fitted(marked, width));
+                rows.push(shortened(marked, width));
                 continue;
             }
             rows.extend(wrapped(&[marked], width).into_iter().map(|laid| laid.row));

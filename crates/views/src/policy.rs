@@ -8,8 +8,8 @@ use crate::board::{Action, Entry, Needs};
 use codex_terminal::{Row, Span, Style, printable, visible};
 
 pub const ACTIONS: &[Action] = &[
-    Action { key: 'c', label: "what would happen to a command", needs: Needs::Text("Command:") },
-    Action { key: 'd', label: "delete this rule or approval", needs: Needs::Confirmation },
+    Action { key: 'c', label: "try a command", needs: Needs::Text("Command:") },
+    Action { key: 'd', label: "delete", needs: Needs::Confirmation },
     Action { key: 'r', label: "refresh", needs: Needs::Nothing },
 ];
 
@@ -91,21 +91,16 @@ pub fn rule(rule: &Value) -> Vec<Row> {
     }
     vec![
         vec![
-            Span::new(Style::Hang, "  "),
             Span::new(style, format!("{:<11}", text("decision"))),
             Span::new(Style::Plain, visible(text("text")).replace('\n', " ")),
         ],
-        vec![Span::new(Style::Hang, " ".repeat(13)), Span::new(Style::Dim, place)],
+        vec![Span::new(Style::Hang, " ".repeat(11)), Span::new(Style::Dim, place)],
     ]
 }
 
 fn grant(grant: &Value) -> Vec<Row> {
     let text = |name: &str| visible(grant[name].as_str().unwrap_or_default()).replace('\n', " ");
-    vec![vec![
-        Span::new(Style::Hang, "  "),
-        Span::new(Style::Green, format!("{:<11}", text("kind"))),
-        Span::new(Style::Plain, text("text")),
-    ]]
+    vec![vec![Span::new(Style::Green, format!("{:<11}", text("kind"))), Span::new(Style::Plain, text("text"))]]
 }
 
 /// The outcome for a command.
@@ -127,6 +122,10 @@ pub fn forecast(command: &str, answer: &Value) -> Vec<Row> {
             Span::new(Style::Plain, format!(": {}", visible(text("reason")).replace('\n', " "))),
         ],
     ];
-    rows.extend(answer["rules"].as_array().into_iter().flatten().flat_map(rule));
+    let indented = |mut row: Row| {
+        row.insert(0, Span::new(Style::Hang, "  "));
+        row
+    };
+    rows.extend(answer["rules"].as_array().into_iter().flatten().flat_map(rule).map(indented));
     rows
 }

@@ -7,10 +7,10 @@ use codex_terminal::{Row, Span, Style, one_line, printable};
 
 pub const ACTIONS: &[Action] = &[
     Action { key: 'l', label: "log in", needs: Needs::Selection },
-    Action { key: 'e', label: "enable or disable", needs: Needs::Selection },
+    Action { key: 'e', label: "enable/disable", needs: Needs::Selection },
     Action { key: 'r', label: "restart", needs: Needs::Selection },
     Action { key: 'a', label: "add", needs: Needs::Text("Add (NAME COMMAND ARGUMENTS, or NAME https://ADDRESS):") },
-    Action { key: 'd', label: "remove it from config.toml", needs: Needs::Confirmation },
+    Action { key: 'd', label: "remove", needs: Needs::Confirmation },
 ];
 
 /// One entry for each server.

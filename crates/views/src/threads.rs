@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use codex_terminal::key::Key;
-use codex_terminal::wrap::{hint_rows, row_columns};
-use codex_terminal::{Row, Span, Style, one_line, printable, selection};
+use codex_terminal::laid::shortened;
+use codex_terminal::wrap::hint_rows;
+use codex_terminal::{Row, Span, Style, one_line, printable, query, selection};
 
 /// The number of threads of a page, which is the most that a server sends, and of all pages together.
 const PAGE: usize = 100;
@@ -227,15 +228,13 @@ impl Threads {
     pub fn press(&mut self, key: &Key) -> Picked {
         if let Some(name) = &mut self.naming {
             match key {
-                Key::Char(c) => name.push(*c),
-                Key::Backspace => drop(name.pop()),
                 Key::Enter => {
                     let name = self.naming.take().unwrap_or_default().trim().to_owned();
                     let id = self.selected().filter(|_| !name.is_empty());
                     return id.map_or(Picked::Nothing, |id| Picked::Name(id, name));
                 }
                 Key::Esc | Key::Ctrl('c') => self.naming = None,
-                _ => {}
+                key => drop(query::edit(name, key)),
             }
             return Picked::Nothing;
         }
@@ -256,12 +255,7 @@ impl Threads {
             Key::Char('\t') if self.folder.is_some() => self.filter(|threads| threads.is_everywhere ^= true),
             Key::Ctrl('a') => self.filter(|threads| threads.has_archived ^= true),
             Key::Ctrl('t') => self.filter(|threads| threads.has_children ^= true),
-            Key::Char(c) => self.search(|query| query.push(*c)),
-            Key::Paste(text) => self.search(|query| query.push_str(text.lines().next().unwrap_or_default())),
-            Key::Backspace => {
-                self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)));
-            }
-            Key::Ctrl('u') => self.search(String::clear),
+            key if query::edit(&mut self.query, key) => self.at = 0,
             key => self.at = selection::moved(self.at, self.shown().len(), key).unwrap_or(self.at),
         }
         Picked::Nothing
@@ -269,12 +263,6 @@ impl Threads {
 
     fn filter(&mut self, change: impl FnOnce(&mut Self)) {
         change(self);
-        self.at = 0;
-    }
-
-    fn search(&mut self, change: impl FnOnce(&mut String)) {
-        change(&mut self.query);
-        self.query = printable(&self.query).replace(['\n', '\t'], " ");
         self.at = 0;
     }
 
@@ -307,6 +295,9 @@ impl Threads {
         rows.push(vec![Span::new(Style::Dim, self.told.clone().unwrap_or_else(|| self.hidden()))]);
         rows.push(match &self.naming {
             Some(name) => vec![Span::new(Style::Bold, "New name: "), Span::new(Style::Plain, printable(name))],
+            None if self.query.is_empty() => {
+                vec![Span::new(Style::Bold, "> "), Span::new(Style::Dim, "Type to search")]
+            }
             None => vec![Span::new(Style::Bold, "> "), Span::new(Style::Plain, self.query.clone())],
         });
         rows.extend(keys);
@@ -317,12 +308,9 @@ impl Threads {
         match (self.is_deleting, self.folder.is_some()) {
             (true, _) => "Press Ctrl-X again to delete this thread for good",
             (_, true) => {
-                "type to search · Enter open · Tab folders · Ctrl-A archived · Ctrl-T agents · Ctrl-F fork · Ctrl-N name · \
-                 Ctrl-X delete"
+                "Enter open · Tab folders · Ctrl-A archived · Ctrl-T agents · Ctrl-F fork · Ctrl-N name · Ctrl-X delete"
             }
-            (_, false) => {
-                "type to search · Enter open · Ctrl-A archived · Ctrl-T agents · Ctrl-F fork · Ctrl-N name · Ctrl-X delete"
-            }
+            (_, false) => "Enter open · Ctrl-A archived · Ctrl-T agents · Ctrl-F fork · Ctrl-N name · Ctrl-X delete",
         }
     }
 
@@ -342,11 +330,7 @@ impl Threads {
         } else if self.is_everywhere {
             row.push(Span::new(Style::Dim, format!("  {}", printable(&thread.cwd.to_string_lossy()))));
         }
-        if row_columns(&row) > width {
-            row = codex_terminal::laid::fitted(row, width.saturating_sub(1));
-            row.push(Span::new(Style::Dim, "…"));
-        }
-        row
+        shortened(row, width)
     }
 }
 

@@ -11,7 +11,8 @@ use super::layout::{Context, Fold};
 use crate::key::Key;
 use crate::laid::logical;
 use crate::wrap::rows;
-use crate::{Row, Span, Style, printable};
+use crate::{Row, Span, Style};
+use codex_terminal::query;
 
 /// A line, and a row of it.
 type Place = (usize, usize);
@@ -65,14 +66,12 @@ impl Page {
     pub(super) fn press(&mut self, key: &Key, (width, height): (usize, usize)) -> bool {
         if let Some(typing) = &mut self.typing {
             match key {
-                Key::Char(c) => typing.push(*c),
-                Key::Backspace => drop(typing.pop()),
                 Key::Enter => {
                     self.sought = self.typing.take().unwrap_or_default();
                     self.find(width, false);
                 }
                 Key::Esc | Key::Ctrl('c') => self.typing = None,
-                _ => {}
+                key => drop(query::edit(typing, key)),
             }
             return true;
         }
@@ -165,10 +164,10 @@ impl Page {
         shown.truncate(room + 1);
         shown.resize(height.saturating_sub(1).max(1), Row::new());
         let end = if let Some(typing) = &self.typing {
-            format!("/{}", printable(typing))
+            format!("/{typing}")
         } else {
             let from = (first + 1).min(lines.len());
-            format!("{from}–{last} of {} · / search · n next · N before · q close", lines.len())
+            format!("{from}–{last} of {} · / search · n next · N previous · q close", lines.len())
         };
         shown.push(vec![Span::new(Style::Dim, end)]);
         shown

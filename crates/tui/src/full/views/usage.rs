@@ -99,7 +99,7 @@ pub(in crate::full) fn lines(usage: &Value, limits: &Value, ledger: &Ledger, now
     lines.extend(limits.secondary.map(|window| limit("long", &window, now)));
     lines.extend(limits.credits.as_deref().map(|credits| field("credits", credits)));
     if lines.len() == before {
-        lines.push(vec![Span::new(Style::Dim, "  the provider tells none")]);
+        lines.push(vec![Span::new(Style::Dim, "  not reported by the provider")]);
     }
     lines.extend([Row::new(), heading("Turns")]);
     lines.extend(ledger.lines());
