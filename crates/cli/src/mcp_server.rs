@@ -172,12 +172,9 @@ impl Started {
         let (start, cluster) = host::start(config, cwd, SessionSource::Mcp, 0)?;
         let start = Start { release: Some(ProtocolRelease::V077), dialect: Some(Dialect::V1), ..start };
         let app = AppServer::new(start.clone());
-        let join = |cluster: Cluster| {
-            let cluster = cluster.without_address();
-            let relay = cluster.join(&start, &app, None)?;
-            anyhow::Ok((cluster, RelayedClients { app: app.clone(), relay }))
-        };
-        let others = cluster.map(join).transpose()?;
+        let cluster = cluster.map(Cluster::without_address);
+        let relay = cluster.as_ref().map(|cluster| cluster.join(&start, &app, None)).transpose()?;
+        let others = cluster.zip(relay.map(|relay| RelayedClients { app: app.clone(), relay }));
         Ok(Self { start, app, others })
     }
 

@@ -33,7 +33,10 @@ pub(crate) fn open_shared(
         Ok((Arc::new(opened.clone()), Some(Cluster::new(opened, store))))
     }
     #[cfg(not(feature = "postgres"))]
-    anyhow::bail!("store.url is set, but this build has no feature `postgres`")
+    {
+        drop(store);
+        anyhow::bail!("store.url is set, but this build has no feature `postgres`")
+    }
 }
 
 /// The store of the user, for commands that need no other setting.
