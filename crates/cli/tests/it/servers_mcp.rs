@@ -6,12 +6,19 @@ use serde_json::{Value, json};
 use crate::mcp::{ask, hello, post, until};
 use crate::program::{Place, Running};
 use crate::pty::Pty;
-use crate::servers::{COMMAND, Shared, TALK};
+use crate::servers::{Shared, TALK};
 use crate::sockets;
 
 /// A command that needs an approval, and then a text.
 const ASKS: &str = r#"[
     {"items": [{"call": "shell", "args": {"command": ["touch", "made"]}}]},
+    {"items": [{"text": "Done."}], "repeat": true}
+]"#;
+
+/// A text, then a command that does not end by itself, and then texts.
+const RUNS: &str = r#"[
+    {"items": [{"text": "Begun."}]},
+    {"items": [{"call": "shell", "args": {"command": ["sh", "-c", "while ! test -e go; do sleep 0.05; done"], "timeout_ms": 600000}}]},
     {"items": [{"text": "Done."}], "repeat": true}
 ]"#;
 
@@ -39,6 +46,11 @@ impl McpClient {
     fn reply(&mut self, id: i64, thread: &str, prompt: &str) {
         let params = json!({"name": "codex-reply", "arguments": {"threadId": thread, "prompt": prompt}});
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    }
+
+    /// Waits until the turn of a call runs a command.
+    fn until_command(&mut self) {
+        until(&mut self.codex, |message| message["params"]["msg"]["type"] == "exec_command_begin");
     }
 
     fn next(&mut self, method: &str) -> Value {
@@ -131,14 +143,14 @@ fn an_approval_of_a_relayed_turn_is_an_elicitation_that_one_client_answers() {
 #[test]
 fn a_cancelled_call_interrupts_the_turn_at_its_owner() {
     let Some(shared) = Shared::new() else { return };
-    let a = shared.server("a", COMMAND, &[]);
+    let a = shared.server("a", RUNS, &[]);
     let mut at_a = a.client();
     let thread = at_a.start_thread();
     at_a.start_turn(&thread, "first");
-    at_a.next("item/started");
+    at_a.rest_of_turn();
     let mut mcp = McpClient::start(&shared, "m", "[]");
     mcp.reply(2, &thread, "second");
-    mcp.next("codex/event");
+    mcp.until_command();
     mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}));
     assert_eq!(at_a.rest_of_turn().1, "interrupted");
 }
@@ -167,14 +179,14 @@ fn the_server_that_has_a_thread_is_named_when_it_cannot_be_asked() {
 #[test]
 fn a_call_ends_with_its_owner_and_the_next_one_takes_over() {
     let Some(shared) = Shared::new() else { return };
-    let a = shared.server("a", COMMAND, &[]);
+    let a = shared.server("a", RUNS, &[]);
     let mut at_a = a.client();
     let thread = at_a.start_thread();
     let mut mcp = McpClient::start(&shared, "m", TALK);
     at_a.start_turn(&thread, "first");
-    at_a.next("item/started");
+    at_a.rest_of_turn();
     mcp.reply(2, &thread, "second");
-    mcp.next("codex/event");
+    mcp.until_command();
     a.signal(Signal::KILL);
     let lost = mcp.result(2);
     let text = lost["content"][0]["text"].as_str().expect("a text").to_owned();
