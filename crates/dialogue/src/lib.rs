@@ -7,14 +7,17 @@
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod ask;
+pub mod clipboard;
 pub mod first_run;
 pub mod form;
 mod history;
 pub mod keys;
 pub mod message;
 pub mod paint;
+mod program;
 pub mod question;
 pub mod screen;
+pub mod status_program;
 
 pub use ask::{ChatEnd, Dialogue, StopSignal, ask};
 pub use history::{History, SavedPrompts};

@@ -55,19 +55,36 @@ impl Drafts {
         Ok(())
     }
 
+    /// Keeps a picture for a message. It makes way like the oldest drafts.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub fn keep_picture(&self, picture: &[u8]) -> io::Result<PathBuf> {
+        let path = self.new_file(&format!("picture-{}.png", &uuid()[24..]), picture)?;
+        self.make_room();
+        Ok(path)
+    }
+
     /// A file of its own with a text, which is gone when it is dropped.
     ///
     /// # Errors
     /// If the folder cannot be written.
     pub fn scratch(&self, text: &str) -> io::Result<Scratch> {
+        Ok(Scratch { path: self.new_file(&format!("{}.md", uuid()), text.as_bytes())? })
+    }
+
+    fn new_file(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        let path = self.folder.join(format!("{}.md", uuid()));
+        let path = self.folder.join(name);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         let mut file = codex_files::open_with(&mut options, Links::Refused, &path).map_err(io::Error::from)?;
-        let scratch = Scratch { path };
-        file.write_all(text.as_bytes())?;
-        Ok(scratch)
+        if let Err(error) = file.write_all(bytes) {
+            // A file with a part of it is of no use.
+            let _: io::Result<()> = fs::remove_file(&path);
+            return Err(error);
+        }
+        Ok(path)
     }
 
     /// The file of a draft. Names may have any characters, so the file has a number for one.
@@ -143,6 +160,8 @@ mod tests {
         assert_eq!(drafts.read("../other").as_deref(), Some("two"));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&home.path().join("drafts")), 0o700);
+        let picture = drafts.keep_picture(b"a picture").unwrap();
+        assert_eq!(fs::read(picture).unwrap(), b"a picture");
         for entry in fs::read_dir(home.path().join("drafts")).unwrap() {
             assert_eq!(mode(&entry.unwrap().path()), 0o600);
         }

@@ -31,6 +31,16 @@ fn without_a_command_it_is_a_chat() {
 }
 
 #[test]
+fn attach_is_resume_and_options_of_the_screen_are_read() {
+    for words in ["codex attach 01a1 --no-mouse", "codex --no-mouse resume 01a1"] {
+        let Some(Command::Resume(resume)) = Args::read(words.split(' ')).unwrap().command else {
+            panic!("not a resume: {words}");
+        };
+        assert_eq!((resume.thread.as_deref(), resume.options.no_mouse), (Some("01a1"), true), "{words}");
+    }
+}
+
+#[test]
 fn options_before_a_command_count_for_it() {
     let exec = |words: &str| match Args::read(words.split(' ')).unwrap() {
         Args { command: Some(Command::Exec(exec)), shared, .. } => (exec.into_inner(), shared.overrides().values),

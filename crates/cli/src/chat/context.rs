@@ -66,6 +66,14 @@ impl ChatContext for HomeContext {
         Ok(path)
     }
 
+    fn variable(&self, name: &str) -> Option<String> {
+        self.env.text(name)
+    }
+
+    fn keep_picture(&self, picture: &[u8]) -> Result<PathBuf, String> {
+        self.drafts.keep_picture(picture).map_err(|error| format!("could not save the picture: {error}"))
+    }
+
     fn server_socket(&self) -> Option<PathBuf> {
         (!self.is_elsewhere).then(|| self.home.server_socket())
     }

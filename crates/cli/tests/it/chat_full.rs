@@ -301,3 +301,15 @@ fn no_color_leaves_none() {
         assert_eq!(sequences.filter(codes).any(is_coloured), has_colours, "{raw:?}");
     }
 }
+
+#[test]
+fn the_mouse_is_left_to_the_terminal_if_that_is_wanted() {
+    for (args, takes_mouse) in [(&[][..], true), (&["--no-mouse"][..], false)] {
+        let place = place("", &json!([]));
+        let mut chat = start(&place, args);
+        chat.until("workspace-write/on-request");
+        chat.send("\x04");
+        let ended = chat.wait();
+        assert_eq!(String::from_utf8_lossy(&ended.raw).contains("\u{1b}[?1002h"), takes_mouse, "{args:?}");
+    }
+}

@@ -91,6 +91,7 @@ pub const ACTIONS: &[Action] = &[
     action(Chat, "undo", &["ctrl-/"], "undo"),
     action(Chat, "redo", &["alt-z", "alt-_"], "redo"),
     action(Chat, "search-prompts", &["ctrl-r"], "search earlier prompts"),
+    action(Chat, "paste-picture", &["ctrl-v"], "attach the picture on the clipboard of the desktop"),
     action(Chat, "external-editor", &["ctrl-g"], "write in $VISUAL or $EDITOR"),
     action(Chat, "page-up", &["pageup"], "scroll up"),
     action(Chat, "page-down", &["pagedown"], "scroll down"),

@@ -41,6 +41,16 @@ pub trait ChatContext: Send + Sync {
         Err("there is no program to write in".to_owned())
     }
 
+    /// A variable of the environment.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Keeps a picture for a message, and returns its file. The error is for people.
+    fn keep_picture(&self, _picture: &[u8]) -> Result<PathBuf, String> {
+        Err("pictures cannot be kept".to_owned())
+    }
+
     /// Nothing has happened for a moment: memory that is not needed to wait can be given back.
     fn rest(&self) {}
 

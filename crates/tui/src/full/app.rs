@@ -100,6 +100,8 @@ pub(super) enum Effect {
         name: Option<String>,
         text: String,
     },
+    /// Save the picture on the clipboard, and answer with its path.
+    Picture(u64),
     /// Run a program with these variables, and answer with its output.
     Program {
         id: u64,

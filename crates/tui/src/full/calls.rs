@@ -1,5 +1,7 @@
 //! Calls to the server, and what their answers change.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::app::{App, Effect, Opened, Overlay};
@@ -53,6 +55,8 @@ pub(super) enum Pending {
     },
     Prompts,
     Skills,
+    /// The file of a picture.
+    Picture,
     SearchOpened,
     Queue(QueueStep),
 }
@@ -172,6 +176,10 @@ impl App {
             // The turn has ended while this was typed.
             (Pending::Steer(message, name), Err(_)) => self.start(message, name),
             (Pending::Turns, Ok(answer)) => self.take_turns(answer),
+            (Pending::Picture, Ok(path)) => {
+                self.composer.editor.attach(Path::new(path.as_str().unwrap_or_default()));
+            }
+            (Pending::Picture, Err(why)) => self.hint = Some(why),
             (Pending::View(wanted), answer) => self.view_answer(wanted, answer),
             (Pending::Branch, answer) => {
                 self.branch = answer.ok().and_then(|answer| output(&answer)).map(|text| text.trim().to_owned());

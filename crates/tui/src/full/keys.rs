@@ -118,6 +118,10 @@ impl App {
                 let text = self.composer.editor.text();
                 self.effect(Effect::Write(text));
             }
+            Key::Ctrl('v') if self.composer.mark() == "> " && !self.settings.context.is_elsewhere() => {
+                let id = self.expect(Pending::Picture);
+                self.effect(Effect::Picture(id));
+            }
             Key::Alt('r') => self.go_forward(),
             Key::Ctrl('s') => self.overlay = Some(Overlay::Search(String::new())),
             Key::Alt('n') => self.search_again(),

@@ -32,7 +32,6 @@ mod queue;
 mod reconnecting;
 mod run;
 mod status;
-mod status_program;
 mod transcript;
 mod views;
 

@@ -10,14 +10,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use codex_dialogue::keys::{self, Keys};
-use codex_dialogue::{ChatEnd, StopSignal};
+use codex_dialogue::{ChatEnd, StopSignal, clipboard, status_program};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::app::{App, Effect, Input, Settings, When};
 use super::status::{Display, DisplaySettings};
-use super::status_program;
 use crate::Row;
 use crate::chat::{ChatError, ChatParts, Connection, Ended, ThreadToOpen};
 use crate::keymap::Keymap;
@@ -317,6 +316,7 @@ impl FullChat {
                 Effect::Notify(_) => {}
                 Effect::Title(title) => self.painter.send(format!("\x1b]0;{title}\x07").as_bytes()),
                 Effect::Export { id, name, text } => self.export(id, name, text),
+                Effect::Picture(id) => self.read_picture(id),
                 Effect::Program { id, words, about } => self.run_program(id, words, about),
                 Effect::Redraw => self.redraw(),
                 Effect::Rest(When::Now) => self.app.settings.context.rest(),
@@ -370,6 +370,17 @@ impl FullChat {
             });
             // The chat may be over.
             let _: Result<(), _> = answers.send((id, answer)).await;
+        });
+    }
+
+    /// Saves the picture on the clipboard, beside everything else.
+    fn read_picture(&self, id: u64) {
+        let (context, answers) = (Arc::clone(&self.app.settings.context), self.answers.0.clone());
+        tokio::spawn(async move {
+            let picture = clipboard::picture(|name| context.variable(name)).await;
+            let path = picture.and_then(|picture| context.keep_picture(&picture));
+            // The chat may be over.
+            let _: Result<(), _> = answers.send((id, path.map(|path| path.to_string_lossy().into()))).await;
         });
     }
 

@@ -48,6 +48,23 @@ fn the_path_of_a_picture_is_attached() {
 }
 
 #[test]
+fn the_picture_on_the_clipboard_is_attached() {
+    let mut screen = Screen::new(80, 24);
+    screen.type_text("see ");
+    for (answer, shown) in
+        [(Err("there is none".to_owned()), "there is none"), (Ok(json!("/d/a.png")), "see [Image a.png]")]
+    {
+        screen.press(&[Key::Ctrl('v')]);
+        let asked = screen.effects.iter().rev().find_map(|effect| match effect {
+            Effect::Picture(id) => Some(*id),
+            _ => None,
+        });
+        screen.input(Input::Answer(asked.expect("it is asked for"), answer));
+        assert!(screen.text().contains(shown), "{}", screen.text());
+    }
+}
+
+#[test]
 fn lists_complete_commands_and_files() {
     let mut screen = Screen::new(80, 24);
     screen.type_text("/sta");

@@ -2,36 +2,32 @@
 //!
 //! Invariant: it runs for a second at most, and only the start of its output is read.
 
+use std::io;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::AsyncReadExt as _;
+
+use crate::program;
 
 const MOST_TIME: Duration = Duration::from_secs(1);
 const MOST_BYTES: u64 = 4096;
 
 /// The first bytes that a program prints within a second.
-pub(super) async fn output(words: &[String], about: &Value, cwd: &Path) -> Result<String, String> {
+///
+/// # Errors
+/// If it cannot be started or takes longer. The error is for people.
+pub async fn output(words: &[String], about: &Value, cwd: &Path) -> Result<String, String> {
     let (name, arguments) = words.split_first().ok_or("it is empty")?;
     let mut command = tokio::process::Command::new(name);
-    command.args(arguments).current_dir(cwd).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(arguments).current_dir(cwd);
     for (name, value) in about.as_object().into_iter().flatten() {
         command.env(name, value.as_str().unwrap_or_default());
     }
-    let mut child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
-    let Some(output) = child.stdout.take() else { return Err("it has no output".to_owned()) };
-    let mut bytes = Vec::new();
-    let reading = async {
-        output.take(MOST_BYTES).read_to_end(&mut bytes).await?;
-        child.wait().await
-    };
-    match tokio::time::timeout(MOST_TIME, reading).await {
-        Ok(Ok(_)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Ok(Err(error)) => Err(format!("{name}: {error}")),
-        Err(_) => Err(format!("{name} takes longer than a second")),
+    match program::output(command, MOST_TIME, MOST_BYTES).await {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(format!("{name} takes longer than a second")),
+        Err(error) => Err(format!("{name}: {error}")),
     }
 }
 
