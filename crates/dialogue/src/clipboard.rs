@@ -1,5 +1,6 @@
 //! A picture on the clipboard of the desktop, which terminals do not pass on. A program of the desktop reads it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::time::Duration;
 
@@ -27,18 +28,19 @@ const READERS: &[(&str, &str, &[&str])] = &[
     ("WSL_DISTRO_NAME", "powershell.exe", &["-NoProfile", "-STA", "-Command", POWERSHELL]),
 ];
 
-/// The picture on the clipboard as PNG; `variable` reads the environment.
+/// The picture on the clipboard as PNG. `variable` reads the environment, and `programs` are the folders of programs that
+/// may run.
 ///
 /// # Errors
 /// If there is none, or no program can read it. The error is for people.
-pub async fn picture(variable: impl Fn(&str) -> Option<String>) -> Result<Vec<u8>, String> {
+pub async fn picture(variable: impl Fn(&str) -> Option<String>, programs: &OsStr) -> Result<Vec<u8>, String> {
     let mut missing = Vec::new();
     for (desktop, program, arguments) in READERS {
         if variable(desktop).is_none_or(|value| value.is_empty()) {
             continue;
         }
         let mut command = Command::new(program);
-        command.args(*arguments).env("PATH", variable("PATH").unwrap_or_default());
+        command.args(*arguments).env("PATH", programs);
         match program::output(command, MOST_TIME, MOST_BYTES).await {
             Ok(bytes) => return decoded(bytes).ok_or_else(|| NONE.to_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(*program),
@@ -70,11 +72,7 @@ mod tests {
         let path = folder.path().join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("it is ours");
-        picture(|variable| match variable {
-            "PATH" => folder.path().to_str().map(str::to_owned),
-            variable => (variable == desktop).then(|| "x".to_owned()),
-        })
-        .await
+        picture(|variable| (variable == desktop).then(|| "x".to_owned()), folder.path().as_os_str()).await
     }
 
     #[tokio::test]

@@ -1,11 +1,12 @@
 //! The answers to the questions of the chat: from the configuration, the stored threads and the prompt history.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use codex_config::{Config, Env, Home, TrustLevel};
+use codex_config::{Config, Env, Home, Programs, TrustLevel};
 use codex_dialogue::SavedPrompts;
 use codex_log::store::{PromptHistoryState, ThreadStore};
 use codex_store::{Drafts, PromptFile, locate};
@@ -68,6 +69,10 @@ impl ChatContext for HomeContext {
 
     fn variable(&self, name: &str) -> Option<String> {
         self.env.text(name)
+    }
+
+    fn programs(&self) -> OsString {
+        Programs::new(&self.env, &[self.project(), self.cwd.clone()]).path()
     }
 
     fn keep_picture(&self, picture: &[u8]) -> Result<PathBuf, String> {

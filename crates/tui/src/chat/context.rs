@@ -1,5 +1,6 @@
 //! The questions of the chat that only the program around it can answer.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
@@ -44,6 +45,11 @@ pub trait ChatContext: Send + Sync {
     /// A variable of the environment.
     fn variable(&self, _name: &str) -> Option<String> {
         None
+    }
+
+    /// The folders of programs, as a value of `PATH`: none that commands of the model could write.
+    fn programs(&self) -> OsString {
+        OsString::new()
     }
 
     /// Keeps a picture for a message, and returns its file. The error is for people.

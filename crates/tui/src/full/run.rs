@@ -377,7 +377,7 @@ impl FullChat {
     fn read_picture(&self, id: u64) {
         let (context, answers) = (Arc::clone(&self.app.settings.context), self.answers.0.clone());
         tokio::spawn(async move {
-            let picture = clipboard::picture(|name| context.variable(name)).await;
+            let picture = clipboard::picture(|name| context.variable(name), &context.programs()).await;
             let path = picture.and_then(|picture| context.keep_picture(&picture));
             // The chat may be over.
             let _: Result<(), _> = answers.send((id, path.map(|path| path.to_string_lossy().into()))).await;
