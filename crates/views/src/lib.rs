@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod board;
+pub mod fold;
 pub mod list;
 pub mod plan;
 pub mod policy;

@@ -1,6 +1,6 @@
 //! Items of a thread as lines, and lines as rows of a given width.
 //!
-//! Invariant: pure. Every fold level is a subset of the lines of the next one, and a line tells how many are hidden.
+//! Invariant: pure.
 
 use std::path::Path;
 
@@ -9,41 +9,7 @@ use serde_json::Value;
 
 use crate::chat::command_text;
 use crate::{Row, Span, Style, diff, printable, rich_text, visible};
-
-/// The number of first and of last lines that a preview shows.
-const HEAD_LINES: usize = 5;
-const TAIL_LINES: usize = 5;
-
-/// The part of an item that is shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Fold {
-    /// Commands and names of files, without output.
-    Commands,
-    /// The first and the last lines.
-    #[default]
-    Preview,
-    /// Everything.
-    All,
-}
-
-impl Fold {
-    /// The next level, around.
-    pub(super) fn next(self) -> Self {
-        match self {
-            Self::Commands => Self::Preview,
-            Self::Preview => Self::All,
-            Self::All => Self::Commands,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Commands => "commands",
-            Self::Preview => "preview",
-            Self::All => "all",
-        }
-    }
-}
+pub(super) use codex_views::fold::{Fold, folded, more};
 
 /// The surroundings of an item.
 #[derive(Debug, Clone, Copy)]
@@ -123,11 +89,6 @@ fn reasoning(members: &codex_client::event::Members, context: Context<'_>) -> Ve
     lines
 }
 
-/// The line that stands for hidden ones.
-pub(super) fn more(hidden: usize) -> Option<Row> {
-    (hidden > 0).then(|| vec![Span::new(Style::Gutter, "  "), Span::new(Style::Dim, format!("… {hidden} more lines"))])
-}
-
 fn command(item: &Item, context: Context<'_>) -> Vec<Row> {
     let members = item.members();
     let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -153,21 +114,6 @@ fn command(item: &Item, context: Context<'_>) -> Vec<Row> {
 fn duration(members: &codex_client::event::Members) -> String {
     let ms = members.get("durationMs").and_then(Value::as_f64);
     ms.map(|ms| format!(", {:.1} s", ms / 1000.0)).unwrap_or_default()
-}
-
-/// The lines of some output at a fold level.
-fn folded(output: &str, fold: Fold) -> Vec<Row> {
-    let line = |text: &str| vec![Span::new(Style::Gutter, "  │ "), Span::new(Style::Dim, printable(text))];
-    let count = output.lines().count();
-    let (head, tail) = match fold {
-        Fold::Commands => (0, 0),
-        Fold::Preview if count > HEAD_LINES + TAIL_LINES + 1 => (HEAD_LINES, TAIL_LINES),
-        Fold::Preview | Fold::All => (count, 0),
-    };
-    let mut lines: Vec<Row> = output.lines().take(head).map(line).collect();
-    lines.extend(more(count - head - tail));
-    lines.extend(output.lines().skip(count - tail).map(line));
-    lines
 }
 
 fn changes(item: &Item, context: Context<'_>) -> Vec<Row> {

@@ -2,15 +2,15 @@
 //!
 //! Invariant: one task owns the state, and it never waits for the terminal.
 
+mod outside;
+
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use codex_dialogue::keys::{self, Keys};
-use codex_dialogue::{ChatEnd, StopSignal, clipboard, status_program};
+use codex_dialogue::{ChatEnd, StopSignal};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -33,10 +33,10 @@ const SLOWEST_FRAME: Duration = Duration::from_secs(1);
 const DRAWING_SHARE: u32 = 10;
 /// The time after which a chat that waits gives back memory.
 const REST: Duration = Duration::from_millis(300);
+/// The time in which a frame that was written is told. A terminal that takes nothing delays a key by it.
+const TOLD: Duration = Duration::from_millis(50);
 /// The most inputs that are taken before a frame is drawn.
 const AT_ONCE: usize = 1024;
-/// The longest text that is put on the clipboard: terminals take little more.
-const CLIPBOARD_BYTES: usize = 512 * 1024;
 
 /// The parts of a full-screen chat besides its connection.
 pub struct FullParts {
@@ -204,7 +204,10 @@ impl FullChat {
                 keys::Input::Gone => return Next::Stop,
                 keys::Input::Resized => return Next::Resized,
                 keys::Input::Continued => return Next::Continued,
-                keys::Input::Key(key, at) => Input::Key(key, at.into_std()),
+                keys::Input::Key(key, at) => {
+                    let drawn = self.choices_drawn().await;
+                    return Next::Inputs(drawn.into_iter().chain([Input::Key(key, at.into_std())]).collect());
+                }
                 keys::Input::Mouse(mouse) => Input::Mouse(mouse),
                 keys::Input::Focus(is_here) => Input::Focus(is_here),
                 keys::Input::Background(red, green, blue) => Input::Background(Rgb(red, green, blue)),
@@ -235,6 +238,23 @@ impl FullChat {
             }
         }
         Next::Inputs(inputs)
+    }
+
+    /// The news that the choices are on the screen, if they are being written. The terminal may show them, and a person may
+    /// answer, a moment before the thread that writes has told so.
+    async fn choices_drawn(&mut self) -> Option<Input> {
+        let first = self.choices?;
+        let written = async {
+            loop {
+                let (number, at) = self.painter.written().await?;
+                if first <= number {
+                    return Some(at);
+                }
+            }
+        };
+        let at = tokio::time::timeout(TOLD, written).await.ok()??;
+        self.choices = None;
+        Some(Input::Drawn(at))
     }
 
     /// Takes an input. After a mistake of this program the shell's screen is back, and the conversation is printed.
@@ -373,37 +393,6 @@ impl FullChat {
         });
     }
 
-    /// Saves the picture on the clipboard, beside everything else.
-    fn read_picture(&self, id: u64) {
-        let (context, answers) = (Arc::clone(&self.app.settings.context), self.answers.0.clone());
-        tokio::spawn(async move {
-            let picture = clipboard::picture(|name| context.variable(name), &context.programs()).await;
-            let path = picture.and_then(|picture| context.keep_picture(&picture));
-            // The chat may be over.
-            let _: Result<(), _> = answers.send((id, path.map(|path| path.to_string_lossy().into()))).await;
-        });
-    }
-
-    /// Writes a text to a file, off the async threads.
-    fn export(&self, id: u64, name: Option<String>, text: String) {
-        let (context, answers) = (Arc::clone(&self.app.settings.context), self.answers.0.clone());
-        tokio::task::spawn_blocking(move || {
-            let path = context.export(name.as_deref(), &text).map(|path| path.to_string_lossy().into());
-            // The chat may be over.
-            let _: Result<(), _> = answers.blocking_send((id, path));
-        });
-    }
-
-    /// Runs the program of the status line, for a second at most.
-    fn run_program(&self, id: u64, words: Vec<String>, about: Value) {
-        let (answers, cwd) = (self.answers.0.clone(), self.app.settings.cwd.clone());
-        tokio::spawn(async move {
-            let output = status_program::output(&words, &about, &cwd).await.map(Value::String);
-            // The chat may be over.
-            let _: Result<(), _> = answers.send((id, output)).await;
-        });
-    }
-
     /// Opens a thread; `None` if the user has to pick one.
     async fn open(&mut self, wanted: ThreadToOpen) -> Result<Option<Input>, ChatError> {
         let context = Arc::clone(&self.app.settings.context);
@@ -467,27 +456,6 @@ impl FullChat {
         self.is_back = self.keys.suspend().is_ok();
         (self.app.size, self.app.selection) = (size(), None);
         self.redraw();
-    }
-
-    /// Puts a text on the clipboard of the terminal.
-    fn copy(&mut self, text: &str) {
-        let end = (0..=CLIPBOARD_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let sequence = format!("\x1b]52;c;{}\x07", BASE64.encode(&text[..end]));
-        self.sequence(&sequence);
-    }
-
-    fn notify(&mut self, text: &str) {
-        let sequence = format!("\x1b]9;codex: {text}\x07");
-        self.sequence(&sequence);
-        self.painter.send(b"\x07");
-    }
-
-    /// Sends a sequence to the terminal around tmux, if there is one.
-    fn sequence(&mut self, sequence: &str) {
-        if self.is_in_tmux {
-            self.painter.send(codex_dialogue::paint::through_tmux(sequence).as_bytes());
-        }
-        self.painter.send(sequence.as_bytes());
     }
 }
 
