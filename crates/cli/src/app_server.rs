@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{ConfigFindings, ConfigSource, Env, Home};
+use codex_console::config_warnings;
 use codex_methods::schema_files::{self as schema, File};
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_transport::{Address, Slots, stdio};
@@ -21,7 +22,7 @@ use self::args::{AppServerArgs, AppServerForm, DialectArg};
 use crate::args::Shared;
 use crate::cluster::Cluster;
 use crate::proto::working_directory;
-use crate::{console, host, memory, signals, warnings};
+use crate::{console, host, memory, signals};
 
 /// The size of each thread's replay buffer for clients that reconnect, in bytes.
 const RECENT_BYTES: usize = 256 * 1024;
@@ -104,7 +105,7 @@ fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::
     let env = Env::process();
     let home = Home::find(&env)?;
     let overrides = shared.overrides();
-    let findings = warnings::tell(&home, &env, &overrides)?;
+    let findings = config_warnings::tell(&home, &env, &overrides)?;
     let cwd = working_directory(shared)?;
     let config = ConfigSource::new(home, env, overrides);
     let (start, cluster) = host::start(config, cwd, SessionSource::VsCode, recent_bytes)?;

@@ -35,7 +35,6 @@ mod single_thread;
 mod store_command;
 mod thread_store;
 mod threads;
-mod warnings;
 
 use std::io::Write;
 use std::path::Path;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use codex_config::{ConfigSource, Env, Home, user_agent};
+use codex_console::config_warnings;
 use codex_dialects::ProtocolRelease;
 use codex_pipe::mcp::{self, OtherServers, ServerConnection};
 use codex_relay::Relay;
@@ -24,7 +25,7 @@ use crate::app_server::listen::{self, Purpose};
 use crate::args::Shared;
 use crate::cluster::Cluster;
 use crate::proto::working_directory;
-use crate::{console, host, memory, signals, warnings};
+use crate::{console, host, memory, signals};
 
 /// The time limit for running turns to stop.
 const LAST_TURNS: Duration = Duration::from_secs(15);
@@ -166,7 +167,7 @@ impl Started {
         let env = Env::process();
         let home = Home::find(&env)?;
         let overrides = shared.overrides();
-        warnings::tell(&home, &env, &overrides)?;
+        config_warnings::tell(&home, &env, &overrides)?;
         let cwd = working_directory(shared)?;
         let config = ConfigSource::new(home, env, overrides);
         let (start, cluster) = host::start(config, cwd, SessionSource::Mcp, 0)?;

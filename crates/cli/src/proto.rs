@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use codex_agents::LocalTrees;
 use codex_config::{Config, Env, HistoryPersistence, Home};
+use codex_console::config_warnings;
 use codex_dialects::eq::Vocabulary;
 use codex_engine::Setup;
 use codex_pipe::proto::{self, Prompts, Served, User};
@@ -15,7 +16,7 @@ use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
 use crate::single_thread::{self, FrontEnd};
-use crate::{console, signals, warnings};
+use crate::{console, signals};
 
 /// The program's originator; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
@@ -65,7 +66,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let front_end = FrontEnd { originator: ORIGINATOR, source: SessionSource::Cli, profile: ClientProfile::QUEUE };
     let setup = single_thread::setup(front_end, home, config, cwd, env)?;
     // An error that prevents the start is printed alone.
-    warnings::tell(&setup.home, env, &overrides)?;
+    config_warnings::tell(&setup.home, env, &overrides)?;
     Ok(setup)
 }
 

@@ -4,6 +4,8 @@
 //! [`Clean`], so no control sequence from a model, a file, an argument or a server reaches a terminal. Output for
 //! programs is written unchanged: JSON and protocols always, documents unless they go to a terminal.
 
+pub mod config_warnings;
+
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
 use std::fs::File;

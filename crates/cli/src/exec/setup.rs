@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use codex_config::{Config, Env, Home, Origin, TrustLevel};
+use codex_console::config_warnings;
 use codex_engine::Setup;
 use codex_log::history::ForkPoint;
 use codex_log::store::ThreadStore;
@@ -20,7 +21,6 @@ use crate::failure::ErrorWithHint;
 use crate::local::{self, LocalRequest};
 use crate::proto::working_directory;
 use crate::single_thread::{self, FrontEnd};
-use crate::warnings;
 
 /// The originator of this command's threads unless the caller sets another.
 const ORIGINATOR: &str = "codex_exec";
@@ -35,7 +35,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     let front_end = FrontEnd { originator: ORIGINATOR, source: SessionSource::Exec, profile: ClientProfile::EXEC };
     let setup = single_thread::setup(front_end, home, config, cwd, env)?;
     // An error that prevents the run is printed alone.
-    warnings::tell(&setup.home, env, &shared.overrides())?;
+    config_warnings::tell(&setup.home, env, &shared.overrides())?;
     let initial_history = initial_history(args, &setup.config, &*setup.store, &setup.cwd)?;
     let initial_history = if args.options.storage.ephemeral {
         InitialHistory::Unsaved(Box::new(initial_history))

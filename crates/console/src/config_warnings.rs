@@ -2,16 +2,16 @@
 
 use codex_config::{ConfigError, ConfigFindings, Env, Home, Layers, Overrides};
 
-use crate::console;
-
-/// Warns about each key once, and returns the findings. Code that needs a file reports that it cannot be read. With `--strict-config` such a key
-/// is an error.
-pub(crate) fn tell(home: &Home, env: &Env, overrides: &Overrides) -> Result<ConfigFindings, ConfigError> {
+/// Warns about each key once, and returns the findings. Code that needs a file reports that it cannot be read.
+///
+/// # Errors
+/// If there is such a key and the configuration is strict.
+pub fn tell(home: &Home, env: &Env, overrides: &Overrides) -> Result<ConfigFindings, ConfigError> {
     match Layers::read(home, env, overrides) {
         Ok(layers) => {
             let findings = layers.findings();
             for warning in &findings.warnings {
-                console::note(format_args!("warning: {warning}"));
+                crate::note(format_args!("warning: {warning}"));
             }
             Ok(findings)
         }
