@@ -23,7 +23,6 @@ pub(super) const MORE: &[(&str, &str)] = &[
     ("/usage", "show tokens, cost and limits"),
     ("/timeline [TEXT]", "list the items of this thread, or those with a text"),
     ("/mcp", "show MCP servers and their tools"),
-    ("/approvals", "show policies, rules and approvals, and try a command"),
     ("/ps", "show background terminals"),
     ("/diff turn, /diff thread", "show the changes of the latest turn, or of all"),
     ("/copy, /copy code", "copy the last answer, or its last block of code"),
