@@ -54,8 +54,8 @@ struct Writer {
     mark: Option<String>,
     quotes: usize,
     code: Option<(String, String)>,
-    /// Whether the last code ended within a comment.
-    is_comment: bool,
+    /// The part of the last code in which it ended.
+    within: highlight::Within,
     /// Whether the first block continues code that was begun before.
     is_continued: bool,
     link: Option<String>,
@@ -112,7 +112,7 @@ impl Writer {
             Tag::CodeBlock(kind) => {
                 if !std::mem::take(&mut self.is_continued) {
                     self.block();
-                    self.is_comment = false;
+                    self.within = highlight::Within::Code;
                 }
                 let name = match kind {
                     CodeBlockKind::Fenced(name) => name.split([' ', ',', '{']).next().unwrap_or_default().to_owned(),
@@ -172,7 +172,7 @@ impl Writer {
             }
             TagEnd::CodeBlock => {
                 let (name, text) = self.code.take().unwrap_or_default();
-                for row in highlight::code_within(&name, &printable(&text), &mut self.is_comment) {
+                for row in highlight::code_within(&name, &printable(&text), &mut self.within) {
                     let mut line = vec![Span::new(Style::Hang, format!("{}    ", self.indent()))];
                     line.extend(row);
                     self.lines.push(line);

@@ -17,11 +17,13 @@ pub enum Style {
     /// Code within an answer.
     Code,
     Link,
-    /// Words, texts, comments and numbers of code.
+    /// Words, texts, comments and numbers of code, its types, and the names of its functions and keys.
     Keyword,
     Quoted,
     Comment,
     Number,
+    Type,
+    Name,
     /// Changed words of a diff.
     AddedWord,
     RemovedWord,
@@ -46,8 +48,8 @@ impl Style {
             Self::Heading => Some("1;4"),
             Self::Red => Some("31"),
             Self::Green | Self::Quoted => Some("32"),
-            Self::Yellow | Self::Number => Some("33"),
-            Self::Code => Some("36"),
+            Self::Yellow | Self::Number | Self::Type => Some("33"),
+            Self::Code | Self::Name => Some("36"),
             Self::Link => Some("4;36"),
             Self::Keyword => Some("35"),
             Self::AddedWord => Some("7;32"),

@@ -194,7 +194,9 @@ fn attributes(style: Style) -> Option<&'static str> {
         | Style::Gutter
         | Style::Hang
         | Style::Quoted
-        | Style::Number => None,
+        | Style::Number
+        | Style::Type
+        | Style::Name => None,
     }
 }
 
@@ -212,11 +214,26 @@ struct Palette {
     keyword: Rgb,
     quoted: Rgb,
     number: Rgb,
+    of_type: Rgb,
+    name: Rgb,
 }
 
 /// The names of the colours in `config.toml`.
-const MEMBERS: &[&str] =
-    &["background", "dim", "green", "yellow", "red", "heading", "code", "link", "keyword", "quoted", "number"];
+const MEMBERS: &[&str] = &[
+    "background",
+    "dim",
+    "green",
+    "yellow",
+    "red",
+    "heading",
+    "code",
+    "link",
+    "keyword",
+    "quoted",
+    "number",
+    "type",
+    "name",
+];
 
 impl Palette {
     fn member(&mut self, name: &str) -> Option<&mut Rgb> {
@@ -232,6 +249,8 @@ impl Palette {
             "keyword" => &mut self.keyword,
             "quoted" => &mut self.quoted,
             "number" => &mut self.number,
+            "type" => &mut self.of_type,
+            "name" => &mut self.name,
             _ => return None,
         })
     }
@@ -249,6 +268,8 @@ impl Palette {
             Style::Keyword => self.keyword,
             Style::Quoted => self.quoted,
             Style::Number => self.number,
+            Style::Type => self.of_type,
+            Style::Name => self.name,
         })
     }
 }
@@ -265,6 +286,8 @@ const DARK: Palette = Palette {
     keyword: Rgb(205, 160, 235),
     quoted: Rgb(165, 205, 130),
     number: Rgb(230, 170, 120),
+    of_type: Rgb(225, 195, 110),
+    name: Rgb(130, 190, 250),
 };
 
 const LIGHT: Palette = Palette {
@@ -279,6 +302,8 @@ const LIGHT: Palette = Palette {
     keyword: Rgb(125, 40, 160),
     quoted: Rgb(60, 105, 10),
     number: Rgb(150, 70, 10),
+    of_type: Rgb(130, 90, 0),
+    name: Rgb(20, 80, 170),
 };
 
 const CONTRAST: Palette = Palette {
@@ -293,6 +318,8 @@ const CONTRAST: Palette = Palette {
     keyword: Rgb(240, 190, 255),
     quoted: Rgb(200, 255, 150),
     number: Rgb(255, 205, 140),
+    of_type: Rgb(255, 235, 80),
+    name: Rgb(130, 215, 255),
 };
 
 /// The relative luminance, from 0 (black) to 1 (white).
@@ -322,6 +349,8 @@ mod tests {
         Style::Quoted,
         Style::Comment,
         Style::Number,
+        Style::Type,
+        Style::Name,
     ];
 
     #[test]

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 use super::{Writer, lines, parser};
+use crate::highlight::Within;
 use crate::{Row, Span, Style};
 
 /// The number of lines of open code from which on they are settled.
@@ -33,7 +34,8 @@ pub struct Growing {
 struct OpenCode {
     /// The line that opens it.
     fence: String,
-    is_comment: bool,
+    /// The part of the code in which the settled bytes end.
+    within: Within,
 }
 
 /// The lines of a text that has grown.
@@ -100,20 +102,20 @@ impl Growing {
         if let Some(fence) = fence {
             let lines = rest[start..].lines().skip(usize::from(self.code.is_none()));
             if lines.clone().count() >= LONG_CODE && !lines.clone().any(|line| ends_code(&fence, line)) {
-                let is_comment = self.take(&rest[start..], settled)?;
-                self.code = Some(OpenCode { fence, is_comment });
+                let within = self.take(&rest[start..], settled)?;
+                self.code = Some(OpenCode { fence, within });
             }
         }
         Some(())
     }
 
-    /// Settles the lines of a text; returns whether it ends in a comment of code.
-    fn take(&mut self, text: &str, settled: &mut Vec<Row>) -> Option<bool> {
-        let (lines, is_comment) = self.laid(text)?;
+    /// Settles the lines of a text; returns the part of its code in which it ends.
+    fn take(&mut self, text: &str, settled: &mut Vec<Row>) -> Option<Within> {
+        let (lines, within) = self.laid(text)?;
         self.settled += text.len();
         self.has_lines |= !lines.is_empty();
         settled.extend(lines);
-        Some(is_comment)
+        Some(within)
     }
 
     /// A text behind the settled one, which may be within code.
@@ -124,9 +126,9 @@ impl Growing {
         }
     }
 
-    /// The lines of a text behind the settled one, and whether it ends in a comment of code; `None` if the
-    /// text has to be laid out whole.
-    fn laid(&self, text: &str) -> Option<(Vec<Row>, bool)> {
+    /// The lines of a text behind the settled one, and the part of its code in which it ends; `None` if the text has to
+    /// be laid out whole.
+    fn laid(&self, text: &str) -> Option<(Vec<Row>, Within)> {
         let source = self.source(text);
         let parser = blocks(&source)?;
         // The settled lines are represented by one of them, so that blocks keep their distance.
@@ -135,14 +137,14 @@ impl Growing {
             width: self.width,
             lines: vec![vec![Span::new(Style::Plain, "settled")]; before],
             is_continued: self.code.is_some(),
-            is_comment: self.code.as_ref().is_some_and(|code| code.is_comment),
+            within: self.code.as_ref().map(|code| code.within).unwrap_or_default(),
             ..Writer::default()
         };
         parser.for_each(|event| writer.event(event));
-        let is_comment = writer.is_comment;
+        let within = writer.within;
         let mut lines = writer.finish();
         lines.drain(..before);
-        Some((lines, is_comment))
+        Some((lines, within))
     }
 }
 
@@ -240,6 +242,8 @@ mod tests {
         "- [x] ",
         "\"",
         "\"\"\"",
+        "```py\n",
+        "```ts\n",
     ];
 
     /// Some pieces of text, a few of them often enough for long code.
