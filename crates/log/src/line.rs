@@ -223,7 +223,7 @@ impl<'a> Head<'a> {
         const ITEM: &[u8] = b"\"item\":{\"type\":";
         let beginning = line.get(self.payload..)?;
         let beginning = &beginning[..beginning.len().min(HEAD_BYTES)];
-        let at = beginning.windows(ITEM.len()).position(|part| part == ITEM)?;
+        let at = memchr::memmem::find(beginning, ITEM)?;
         word(&beginning[at + ITEM.len()..]).map(|(kind, _)| kind)
     }
 }
@@ -256,8 +256,8 @@ fn usual_time(text: &[u8]) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(20, 23))
 }
 
-/// The bytes after some others, and after a space.
-fn after<'a>(text: &'a [u8], token: &[u8]) -> Option<&'a [u8]> {
+/// The bytes after some others, and after a space. The length is known to the compiler, because every line is read so.
+fn after<'a, const N: usize>(text: &'a [u8], token: &[u8; N]) -> Option<&'a [u8]> {
     let rest = text.strip_prefix(token)?;
     Some(rest.strip_prefix(b" ").unwrap_or(rest))
 }
@@ -265,8 +265,11 @@ fn after<'a>(text: &'a [u8], token: &[u8]) -> Option<&'a [u8]> {
 /// Parses a short string without escapes, and returns it with the remaining bytes.
 fn word(text: &[u8]) -> Option<(&str, &[u8])> {
     let text = text.strip_prefix(b"\"")?;
-    let end = text.iter().take(HEAD_BYTES).position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+    let end = memchr::memchr2(b'"', b'\\', &text[..text.len().min(HEAD_BYTES)])?;
     let (word, rest) = text.split_at(end);
+    if word.iter().any(|byte| *byte < 0x20) {
+        return None;
+    }
     Some((std::str::from_utf8(word).ok()?, rest.strip_prefix(b"\"")?))
 }
 
