@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use codex_config::{Config, Home, McpServer};
@@ -18,7 +18,7 @@ use codex_wire::prompt::CustomPrompt;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{StreamExt as _, select_all, unfold};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -46,9 +46,24 @@ pub(crate) struct ServerSet {
     generation: AtomicU64,
     /// Whether a turn has waited for the servers.
     has_waited: AtomicBool,
-    events: tokio::sync::Mutex<mpsc::Receiver<Box<Body>>>,
-    /// Boxed, because the channel of every thread has room for 32 of them.
+    /// Made for the first server, because most threads have none and a channel is a large part of their memory.
+    channel: OnceLock<Channel>,
+    /// Wakes the thread when the channel is there.
+    has_channel: Notify,
+}
+
+/// The events of the servers, on their way to the thread.
+struct Channel {
+    /// Boxed, because a channel has room for 32 of them from the start.
     sender: mpsc::Sender<Box<Body>>,
+    events: tokio::sync::Mutex<mpsc::Receiver<Box<Body>>>,
+}
+
+impl Channel {
+    fn new() -> Self {
+        let (sender, events) = mpsc::channel(EVENTS);
+        Self { sender, events: tokio::sync::Mutex::new(events) }
+    }
 }
 
 /// The configured servers, and the tasks that report on them.
@@ -74,7 +89,6 @@ impl Slot {
 impl ServerSet {
     pub(crate) fn open(pool: Arc<Pool>, scope: ServerScope) -> Arc<Self> {
         let ServerScope { config, home, cwd, reload } = scope;
-        let (sender, events) = mpsc::channel(EVENTS);
         let set = Arc::new(Self {
             pool,
             home,
@@ -83,8 +97,8 @@ impl ServerSet {
             slots: Mutex::default(),
             generation: AtomicU64::new(0),
             has_waited: AtomicBool::new(false),
-            events: tokio::sync::Mutex::new(events),
-            sender,
+            channel: OnceLock::new(),
+            has_channel: Notify::new(),
         });
         set.configure(&config);
         set
@@ -117,7 +131,9 @@ impl ServerSet {
             all.iter().filter_map(|slot| Some((slot.config.name.clone(), slot.server()?.watch()))).collect();
         let mut reports = JoinSet::new();
         if !watched.is_empty() {
-            reports.spawn(report(watched, self.sender.clone()));
+            let channel = self.channel.get_or_init(Channel::new);
+            reports.spawn(report(watched, channel.sender.clone()));
+            self.has_channel.notify_one();
         }
         self.has_waited.store(false, Ordering::Relaxed);
         *self.slots() = Slots { all, _reports: reports };
@@ -175,7 +191,13 @@ impl ToolSource for ServerSet {
 impl ThreadServers for ServerSet {
     fn next_event(&self) -> BoxFuture<'_, Body> {
         Box::pin(async {
-            match self.events.lock().await.recv().await {
+            let channel = loop {
+                match self.channel.get() {
+                    Some(channel) => break channel,
+                    None => self.has_channel.notified().await,
+                }
+            };
+            match channel.events.lock().await.recv().await {
                 Some(body) => *body,
                 // The set itself has a sender, so this is not reached.
                 None => std::future::pending().await,

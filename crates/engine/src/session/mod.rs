@@ -54,8 +54,8 @@ pub(crate) struct Session {
     /// The folded state of the log.
     state: ThreadState,
     conversations: Conversations,
-    /// The running turn.
-    turn: Option<RunningTurn>,
+    /// The running turn. It is boxed, because most threads of a server have none.
+    turn: Option<Box<RunningTurn>>,
     calls: Calls,
     goals: Goals,
     budget: Budget,

@@ -31,9 +31,9 @@ impl Session {
         if let Some(tools) = &self.calls.client_tools {
             tools.begin_turn(&id);
         }
-        self.turn = Some(RunningTurn::new(id, settings, machine, output_schema));
+        self.turn = Some(Box::new(RunningTurn::new(id, settings, machine, output_schema)));
         self.goals.goal.begin_turn();
-        self.calls.hold_roots(&self.setup, &self.profile, self.turn.as_mut());
+        self.calls.hold_roots(&self.setup, &self.profile, self.turn.as_deref_mut());
     }
 
     pub(super) async fn step(&mut self, input: Input) {
@@ -294,7 +294,7 @@ impl Session {
         self.calls.lifecycle.thread().set_offers_goal(is_offered);
         // The answer that led to it is complete.
         self.work(Work::Nothing);
-        let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_mut());
+        let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_deref_mut());
         let events = self.calls.lifecycle.begin(call, &cx);
         self.take_call_events(events)
     }

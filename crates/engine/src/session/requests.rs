@@ -115,7 +115,7 @@ impl Session {
         match request {
             PermissionsRequest::List { reply } => give(reply, self.calls.lifecycle.permissions()),
             PermissionsRequest::Forecast { command, reply } => {
-                let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_mut());
+                let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_deref_mut());
                 give(reply, self.calls.lifecycle.forecast(&command, &cx));
             }
             PermissionsRequest::Revoke { grant, reply } => give(reply, self.calls.lifecycle.revoke(&grant)),
@@ -274,7 +274,7 @@ impl Session {
             ..(*self.profile.settings).clone()
         };
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&settings));
-        self.turn = Some(RunningTurn::new(turn, Arc::new(settings), machine, None));
+        self.turn = Some(Box::new(RunningTurn::new(turn, Arc::new(settings), machine, None)));
         self.goals.goal.begin_turn();
         let hint = request.user_facing_hint.unwrap_or_else(|| review::hint(&request.target));
         self.emit(Body::ReviewEntered(Arc::new(ReviewEntered { target: request.target, hint, prompt })));

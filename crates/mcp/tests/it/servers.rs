@@ -198,6 +198,19 @@ async fn a_changed_configuration_is_taken_up() {
 }
 
 #[tokio::test]
+async fn a_thread_that_waits_without_servers_hears_of_the_first_one() {
+    let world = World::new("");
+    let thread = world.thread();
+    tokio::join!(thread.until("ready"), async {
+        // The thread already waits for an event when the server is configured.
+        tokio::task::yield_now().await;
+        world.write(&config("s", "good", ""));
+        world.all.reload().expect("it can be read");
+    });
+    assert!(thread.offered().contains(&"mcp__s__echo".to_owned()));
+}
+
+#[tokio::test]
 async fn a_disabled_server_is_listed_and_not_started() {
     let world = World::new(&config("s", "good", "enabled = false"));
     let thread = world.thread();
