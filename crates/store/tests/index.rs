@@ -269,11 +269,15 @@ fn only_the_owner_can_read_the_index() {
 }
 
 #[test]
-fn the_background_brings_all_up_to_date() {
+fn the_first_search_of_a_home_finds_all_threads() {
     let home = Home::new();
-    home.begin_saying(1, "first words");
-    home.index.refresh_in_background().unwrap().join().unwrap().unwrap();
-    assert_eq!(home.found("words"), ["first words"]);
+    let long = "many more words ".repeat(2000);
+    for number in 0..200 {
+        home.begin(1 + number % 28, json!({}), &(said(&format!("thread {number}")) + &said(&long)));
+    }
+    let query = SearchQuery { words: "thread".to_owned(), limit: 1000, ..SearchQuery::default() };
+    let found = ThreadIndex::open(home.path()).search(&query).unwrap();
+    assert_eq!((found.hits.len(), found.complete), (200, true));
 }
 
 #[test]

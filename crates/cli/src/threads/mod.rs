@@ -93,7 +93,13 @@ fn list(store: &dyn ThreadStore, shared: &Shared, args: &ListArgs, out: &mut imp
 
 fn search(store: &dyn ThreadStore, args: &SearchArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let query = SearchQuery { words: args.words.join(" "), limit: args.limit, ..SearchQuery::default() };
-    let found = store.search(&query)?;
+    let mut found = store.search(&query)?;
+    if !found.complete {
+        console::note("reading all threads for the first search");
+    }
+    while !found.complete {
+        found = store.search(&query)?;
+    }
     if args.json {
         let hit = |hit: &codex_log::store::SearchHit| json!({"thread": hit.thread.to_json(), "snippet": hit.snippet});
         let hits: Vec<_> = found.hits.iter().map(hit).collect();
@@ -103,9 +109,6 @@ fn search(store: &dyn ThreadStore, args: &SearchArgs, out: &mut impl Write) -> a
     table::print(found.hits.iter().map(|hit| (&hit.thread, &*hit.snippet)), out)?;
     if found.hits.is_empty() {
         console::note("no matches");
-    }
-    if !found.complete {
-        console::note("the index is still being built; try again in a moment for complete results");
     }
     Ok(())
 }

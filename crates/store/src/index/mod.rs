@@ -13,8 +13,7 @@ mod stored_thread;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use codex_log::store::{ListQuery, Page, SearchQuery, SearchResults, SectionFilter, ThreadSummary};
 use codex_wire::ids::ThreadId;
@@ -26,11 +25,12 @@ pub use stored_thread::StoredThreadError;
 use crate::thread_metadata::{MetadataError, MetadataFolder, StoredMetadata};
 use database::Database;
 
-/// The time that a search may spend on texts that are not indexed yet.
+/// The time that a search spends on texts that are not indexed yet while lists wait.
 const SEARCH_CATCH_UP: Duration = Duration::from_millis(10);
-
-/// The time that the background thread reads texts before it lets others write.
-const BACKGROUND_STEP: Duration = Duration::from_millis(200);
+/// The time that it spends on them besides, which is enough for some ten thousand threads.
+const SEARCH_PATIENCE: Duration = Duration::from_secs(10);
+/// The time that it reads texts before it lets others write.
+const READING_STEP: Duration = Duration::from_millis(50);
 
 /// The reason why the index could not answer.
 #[derive(Debug, thiserror::Error)]
@@ -58,13 +58,16 @@ pub struct ThreadIndex {
 struct Shared {
     home: PathBuf,
     database: Mutex<Option<Database>>,
+    /// Held by the search that reads texts, so that each is read once.
+    reading: Mutex<()>,
 }
 
 impl ThreadIndex {
     /// The index of a home. Nothing is opened or read before the first query.
     #[must_use]
     pub fn open(home: &Path) -> Self {
-        Self { shared: Arc::new(Shared { home: home.to_owned(), database: Mutex::new(None) }) }
+        let (home, database, reading) = (home.to_owned(), Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { home, database, reading }) }
     }
 
     #[must_use]
@@ -95,8 +98,28 @@ impl ThreadIndex {
     }
 
     /// Threads that contain some words. Additions of another release to a known thread may be found some
-    /// seconds later; recorded files are found at once.
+    /// seconds later; recorded files are found at once. The first search of a home reads all threads; if that takes long,
+    /// the results are not complete, and another search continues.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResults, IndexError> {
+        let found = self.search_indexed(query)?;
+        if found.complete {
+            return Ok(found);
+        }
+        self.read_texts(SEARCH_PATIENCE)?;
+        self.search_indexed(query)
+    }
+
+    /// Reads texts that are not indexed yet.
+    fn read_texts(&self, patience: Duration) -> Result<(), IndexError> {
+        let begun = Instant::now();
+        let _reading = self.shared.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        // A separate connection, so that lists are answered in the meantime.
+        let index = Self::open(&self.shared.home);
+        while begun.elapsed() < patience && !index.with(|database| search::catch_up(database, READING_STEP))? {}
+        Ok(())
+    }
+
+    fn search_indexed(&self, query: &SearchQuery) -> Result<SearchResults, IndexError> {
         self.with(|database| {
             refresh::folders(database)?;
             refresh::files_now_and_then(database)?;
@@ -150,18 +173,6 @@ impl ThreadIndex {
         self.with(|database| {
             refresh::folders(database)?;
             refresh::files(database)
-        })
-    }
-
-    /// Brings the index up to date on a separate thread, texts included, so that no start and no list waits for it.
-    pub fn refresh_in_background(&self) -> std::io::Result<JoinHandle<Result<(), IndexError>>> {
-        let home = self.shared.home.clone();
-        std::thread::Builder::new().name("thread-index".to_owned()).spawn(move || {
-            // A separate connection, so that lists are answered in the meantime.
-            let index = Self::open(&home);
-            index.refresh()?;
-            while !index.with(|database| search::catch_up(database, BACKGROUND_STEP))? {}
-            Ok(())
         })
     }
 
