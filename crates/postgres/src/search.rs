@@ -73,8 +73,9 @@ const NEWEST: &str = search!("(threads.summary::json ->> 'created')::bigint DESC
 const STALEST: &str = search!("threads.updated, ");
 const LATEST: &str = search!("threads.updated DESC, ");
 
-/// The time that a search may spend on texts that are not indexed yet.
-const CATCH_UP: Duration = Duration::from_millis(25);
+/// The time that a search may spend on texts that are not indexed yet: enough for the latest turns of all servers, and for
+/// a thousand imported threads.
+const CATCH_UP: Duration = Duration::from_secs(2);
 
 /// The time for which texts are indexed after a search: in all, and before a look whether the store is still in use.
 const IN_BACKGROUND: Duration = Duration::from_secs(60);
