@@ -46,6 +46,7 @@ mod releases;
 mod servers;
 mod servers_database;
 mod servers_mcp;
+mod servers_moved;
 mod shapes;
 mod sockets;
 mod threads;

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use codex_testkit::{PostgresCluster, postgres_cluster};
@@ -75,9 +76,14 @@ impl Shared {
             assert!(stderr.read_line(&mut line).expect("it is text") > 0, "the server has ended");
             addresses.extend(line.strip_prefix("listening on ").map(|address| address.trim().to_owned()));
         }
-        // It may say more, which nobody reads.
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        Server { child, socket, addresses, place }
+        let (sender, notes) = channel();
+        std::thread::spawn(move || {
+            // Nobody may want to know, but the server must not be kept from writing.
+            for note in stderr.lines().map_while(Result::ok) {
+                let _: Result<(), _> = sender.send(note);
+            }
+        });
+        Server { child, socket, addresses, notes, place }
     }
 }
 
@@ -87,6 +93,8 @@ pub(crate) struct Server {
     socket: PathBuf,
     /// Its addresses, in the order of the command line.
     pub(crate) addresses: Vec<String>,
+    /// The lines that it prints once it listens. They end with it.
+    pub(crate) notes: Receiver<String>,
     pub(crate) place: Place,
 }
 
