@@ -30,7 +30,7 @@ pub struct StoreOptions {
     pub server_name: String,
     /// Whether advisory locks are used. Everything is correct without them.
     pub advisory_locks: bool,
-    /// Whether the database notifies servers of changes. Without it, they look every 30 s.
+    /// Whether the database notifies servers of changes. Without it, they find them with their next renewal.
     pub notifications: bool,
     /// Told how long the commands of threads may run, each time that changes; `None` while no thread is open. It is for
     /// those who have to stop commands if this process is halted.

@@ -12,7 +12,8 @@ use codex_wire::ids::ThreadId;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::database::{Connection, Pool, column};
+use crate::connection::{Connection, column};
+use crate::database::Pool;
 use crate::errors::{Failure, PostgresError};
 use crate::lease::Revocation;
 use crate::summary_row::SummaryRow;
@@ -189,7 +190,7 @@ impl Holding {
                 .await;
         }
         let Some(SummaryRow { preview, cwd, provider, source_kind, rest }) = head else {
-            let values: crate::database::Values<'_> =
+            let values: crate::connection::Values<'_> =
                 &[&id, &self.owner, &self.epoch, &self.end, &new_end, numbers, marks, payloads];
             return connection.execute(APPEND, values).await;
         };

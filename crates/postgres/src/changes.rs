@@ -14,8 +14,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::database::{Database, Pool, column};
-use crate::errors::PostgresError;
+use crate::connection::column;
+use crate::database::{Database, Pool};
+use crate::errors::{Failure, PostgresError};
 use crate::lease::Lease;
 
 /// The time after which a server looks for changes, and forgets old ones, in any case.
@@ -23,6 +24,9 @@ const LOOK: Duration = Duration::from_secs(3600);
 
 /// The pause before another attempt to listen.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// The time limit for the database to let this process listen.
+const ANSWER: Duration = Duration::from_secs(20);
 
 /// The number of changes that wait for those who want to know of them; the oldest are dropped.
 const WAITING: usize = 1024;
@@ -137,17 +141,24 @@ fn change(row: &Row, place: &str) -> Result<Option<StoreChange>, PostgresError> 
     Ok(Some(StoreChange { thread: thread.into(), kind }))
 }
 
-/// Keeps a connection on which the database notifies this process.
+/// Keeps a connection on which the database notifies this process. Behind a pooler there is none: the session that would
+/// listen belongs to somebody else a moment later.
 async fn listen(pool: Rc<Pool>) {
     loop {
-        if let Ok((client, driver)) = pool.connect().await {
-            let driving = tokio::spawn(driver);
-            let sql = format!("LISTEN {}", pool.schema());
-            if client.batch_execute(&sql).await.is_ok() {
-                // Something may have changed while nobody listened.
-                pool.news().notify_one();
-                drop(driving.await);
+        let listening = timeout(ANSWER, async {
+            let (connection, driving) = pool.connect().await?;
+            if connection.has_own_session() {
+                connection.batch(&format!("LISTEN {}", pool.schema())).await?;
             }
+            Ok::<_, Failure>((connection, driving))
+        });
+        if let Ok(Ok((connection, driving))) = listening.await {
+            if !connection.has_own_session() {
+                return;
+            }
+            // Something may have changed while nobody listened.
+            pool.news().notify_one();
+            drop(driving.await);
         }
         sleep(PAUSE).await;
     }

@@ -4,11 +4,11 @@
 //! wait is longer than that. Statements that are not idempotent find out themselves whether an attempt has succeeded.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,14 +16,14 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{self, JoinSet, LocalSet};
 use tokio::time::{Instant, sleep, timeout};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 use uuid::Uuid;
 
 use crate::address::{Address, StoreOptions, quoted_schema};
-use crate::errors::{Failure, PostgresError};
+use crate::connection::{Connection, SESSION_SETTING};
+use crate::errors::{Failure, PostgresError, is_about_parameters};
 use crate::schema;
 use crate::tls::Tls;
 
@@ -40,9 +40,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The time limit for the last statements of a process.
 const CLOSING_TIME: Duration = Duration::from_secs(2);
 
-/// The values of a statement's placeholders.
-pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
-
 /// A future on the thread of the connections.
 pub(crate) type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -55,6 +52,12 @@ pub trait Connect: Send + Sync {
 
     /// Notified when a connection receives a notification; `None` if nobody looks for them.
     fn news(&self) -> Option<Arc<Notify>> {
+        None
+    }
+
+    /// The value of the setting `codex.session` in the sessions of its connections. A session with another value is that of
+    /// a pooler. `None` if there is none in between.
+    fn session(&self) -> Option<&str> {
         None
     }
 }
@@ -100,9 +103,32 @@ impl fmt::Debug for Database {
 
 /// Connects over the network.
 struct Network {
-    config: tokio_postgres::Config,
+    config: Config,
+    /// The same, with a setting that marks the sessions of this process.
+    marked: Config,
+    session: String,
+    /// Whether marked connections are refused. Poolers do that.
+    is_unmarked: AtomicBool,
     tls: Option<Tls>,
     news: Arc<Notify>,
+}
+
+impl Network {
+    fn new(config: Config, tls: Option<Tls>) -> Self {
+        let (session, mut marked) = (Uuid::now_v7().to_string(), config.clone());
+        let options = config.get_options().map(|options| format!("{options} ")).unwrap_or_default();
+        marked.options(format!("{options}-c {SESSION_SETTING}={session}"));
+        Self { config, marked, session, is_unmarked: AtomicBool::new(false), tls, news: Arc::default() }
+    }
+
+    async fn open(&self, config: &Config) -> Connected {
+        if let Some(tls) = &self.tls {
+            let (client, connection) = config.connect(tls.clone()).await?;
+            return Ok((client, Box::pin(drive(connection, Arc::clone(&self.news))) as _));
+        }
+        let (client, connection) = config.connect(NoTls).await?;
+        Ok((client, Box::pin(drive(connection, Arc::clone(&self.news))) as _))
+    }
 }
 
 /// Drives a connection, and passes on that there are notifications.
@@ -125,17 +151,22 @@ where
 impl Connect for Network {
     fn connect<'a>(&'a self) -> Pin<Box<dyn Future<Output = Connected> + Send + 'a>> {
         Box::pin(async move {
-            if let Some(tls) = &self.tls {
-                let (client, connection) = self.config.connect(tls.clone()).await?;
-                return Ok((client, Box::pin(drive(connection, Arc::clone(&self.news))) as _));
+            if !self.is_unmarked.load(Ordering::Relaxed) {
+                match self.open(&self.marked).await {
+                    Err(error) if is_about_parameters(&error) => self.is_unmarked.store(true, Ordering::Relaxed),
+                    connected => return connected,
+                }
             }
-            let (client, connection) = self.config.connect(NoTls).await?;
-            Ok((client, Box::pin(drive(connection, Arc::clone(&self.news))) as _))
+            self.open(&self.config).await
         })
     }
 
     fn news(&self) -> Option<Arc<Notify>> {
         Some(Arc::clone(&self.news))
+    }
+
+    fn session(&self) -> Option<&str> {
+        Some(&self.session)
     }
 }
 
@@ -144,11 +175,7 @@ impl Database {
     pub(crate) fn new(options: &StoreOptions) -> Result<Self, PostgresError> {
         let address = Address::of(options)?;
         let tls = if address.uses_tls { Some(Tls::new(options.certificates.as_deref())?) } else { None };
-        Self::with_connector(
-            options,
-            address.place,
-            Box::new(Network { config: address.config, tls, news: Arc::default() }),
-        )
+        Self::with_connector(options, address.place, Box::new(Network::new(address.config, tls)))
     }
 
     /// A database with its own way to connect.
@@ -297,13 +324,6 @@ struct Guard {
     lost: Rc<dyn Fn()>,
 }
 
-/// An open connection, with its prepared statements.
-pub(crate) struct Connection {
-    client: Client,
-    schema: String,
-    statements: RefCell<HashMap<&'static str, Statement>>,
-}
-
 impl Pool {
     pub(crate) fn new(connector: Box<dyn Connect>, schema: String, place: String, options: PoolOptions) -> Self {
         let slots = Semaphore::new(MOST_CONNECTIONS);
@@ -338,9 +358,12 @@ impl Pool {
         &self.schema
     }
 
-    /// A connection that is not one of the pool.
-    pub(crate) async fn connect(&self) -> Connected {
-        self.connector.connect().await
+    /// A connection that is not one of the pool, and the future that drives it.
+    pub(crate) async fn connect(&self) -> Result<(Connection, task::JoinHandle<()>), Failure> {
+        let (client, driver) = self.connector.connect().await?;
+        // Everything that waits for an answer is told of the end too.
+        let driving = tokio::spawn(async move { drop(driver.await) });
+        Ok((Connection::new(client, self.schema.clone(), self.connector.session()).await?, driving))
     }
 
     /// Runs idempotent work on a connection, again and again until it succeeds or the patience ends.
@@ -387,83 +410,34 @@ impl Pool {
             let _slot = self.slots.acquire().await;
             let connection = self.connection().await?;
             let done = work(&connection).await;
-            if !matches!(done, Err(Failure::Broken(_))) && !connection.client.is_closed() {
+            if connection.is_closed() {
+                self.forget_idle();
+            } else if !matches!(done, Err(Failure::Broken(_))) {
                 self.idle.borrow_mut().push(connection);
             }
             done
         });
         // A connection whose answer did not come in time is dropped.
-        tried.await.unwrap_or_else(|_| Err(Failure::Broken("no answer in time".to_owned())))
+        tried.await.unwrap_or_else(|_| {
+            self.forget_idle();
+            Err(Failure::Broken("no answer in time".to_owned()))
+        })
+    }
+
+    /// Drops the connections that nobody uses. If one is dead, the others are as likely to be, and each would cost a wait.
+    pub(crate) fn forget_idle(&self) {
+        drop(self.idle.take());
     }
 
     async fn connection(&self) -> Result<Connection, Failure> {
         loop {
             let Some(connection) = self.idle.borrow_mut().pop() else { break };
-            if !connection.client.is_closed() {
+            if !connection.is_closed() {
                 return Ok(connection);
             }
         }
-        let (client, driver) = self.connector.connect().await?;
-        tokio::spawn(async move {
-            // Everything that waits for an answer is told of the end too.
-            drop(driver.await);
-        });
-        let connection = Connection { client, schema: self.schema.clone(), statements: RefCell::default() };
+        let (connection, _) = self.connect().await?;
         self.compare_incarnation(&connection).await?;
         Ok(connection)
     }
-}
-
-impl Connection {
-    /// The rows of a statement, in which `@.` stands for the schema.
-    pub(crate) async fn query(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
-        let statement = self.prepared(sql).await?;
-        Ok(self.client.query(&statement, values).await?)
-    }
-
-    /// The first row of a statement.
-    pub(crate) async fn row(&self, sql: &'static str, values: Values<'_>) -> Result<Option<Row>, Failure> {
-        Ok(self.query(sql, values).await?.into_iter().next())
-    }
-
-    /// The number of rows that a statement has changed.
-    pub(crate) async fn execute(&self, sql: &'static str, values: Values<'_>) -> Result<u64, Failure> {
-        let statement = self.prepared(sql).await?;
-        Ok(self.client.execute(&statement, values).await?)
-    }
-
-    /// Runs statements without values, in which `@.` stands for the schema.
-    pub(crate) async fn batch(&self, sql: &str) -> Result<(), Failure> {
-        Ok(self.client.batch_execute(&self.named(sql)).await?)
-    }
-
-    pub(crate) fn schema(&self) -> &str {
-        &self.schema
-    }
-
-    async fn prepared(&self, sql: &'static str) -> Result<Statement, Failure> {
-        let known = self.statements.borrow().get(sql).cloned();
-        if let Some(statement) = known {
-            return Ok(statement);
-        }
-        let statement = self.client.prepare(&self.named(sql)).await?;
-        self.statements.borrow_mut().insert(sql, statement.clone());
-        Ok(statement)
-    }
-
-    fn named(&self, sql: &str) -> String {
-        sql.replace("@.", &format!("{}.", self.schema))
-    }
-}
-
-/// Reads a column of a row, which may have been changed by hand.
-pub(crate) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
-    row: &'a Row,
-    name: &str,
-    place: &str,
-) -> Result<T, PostgresError> {
-    row.try_get(name).map_err(|error| {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        PostgresError::Row { place: place.to_owned(), problem: format!("{name}{cause}") }
-    })
 }

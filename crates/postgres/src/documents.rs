@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::database::{Database, column};
+use crate::connection::column;
+use crate::database::Database;
 use crate::errors::PostgresError;
 use crate::summary_row::without_nul;
 

@@ -138,12 +138,24 @@ impl From<tokio_postgres::Error> for Failure {
             };
         };
         let code = found.code();
+        if found.message().contains(STARTUP_PARAMETER) {
+            let advice = "remove it from store.url, or add it to ignore_startup_parameters of the pooler";
+            return Self::Refused(format!("{} ({}); {advice}", found.message(), code.code()));
+        }
         let text = match advice(code) {
             Some(advice) => format!("{} ({}); {advice}", found.message(), code.code()),
             None => format!("{} ({})", found.message(), code.code()),
         };
         if is_passing(code) { Self::Broken(text) } else { Self::Refused(text) }
     }
+}
+
+/// The part of the error of a pooler that does not know a setting of a connection.
+const STARTUP_PARAMETER: &str = "startup parameter";
+
+/// Whether a connection was refused because of the settings that it asked for.
+pub(crate) fn is_about_parameters(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|found| found.message().contains("parameter"))
 }
 
 /// The error of a server that does not offer TLS, which has no code.

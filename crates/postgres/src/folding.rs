@@ -10,7 +10,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 use uuid::Uuid;
 
-use crate::database::{Values, column};
+use crate::connection::{Values, column};
 use crate::errors::PostgresError;
 use crate::reader::Reader;
 use crate::store::Parts;

@@ -15,7 +15,7 @@ use codex_wire::ids::ThreadId;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::connection::column;
 use crate::errors::PostgresError;
 use crate::inspect::Checked;
 use crate::listing;

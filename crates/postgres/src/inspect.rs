@@ -5,7 +5,7 @@ use std::fmt;
 use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::connection::column;
 use crate::errors::PostgresError;
 use crate::schema;
 use crate::store::PostgresStore;

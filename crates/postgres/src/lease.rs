@@ -15,7 +15,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::database::{Database, Pool, column};
+use crate::connection::column;
+use crate::database::{Database, Pool};
 use crate::errors::{Failure, PostgresError};
 use crate::schema;
 

@@ -10,6 +10,7 @@ mod address;
 mod append;
 mod changes;
 mod command;
+mod connection;
 mod database;
 mod documents;
 mod errors;

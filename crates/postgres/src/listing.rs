@@ -9,7 +9,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::connection::column;
 use crate::documents;
 use crate::errors::PostgresError;
 use crate::store::{Parts, PostgresStore};
@@ -180,7 +180,7 @@ fn select(parts: &Parts, query: &ListQuery, members: &Members) -> Result<Vec<Lis
             &filter;
         let rows = pool
             .run(async |connection| {
-                let (time, id): (&(dyn tokio_postgres::types::ToSql + Sync), &Uuid) = match &place {
+                let (time, id): (&dyn crate::connection::Value, &Uuid) = match &place {
                     Place::Began(time, id) => (time, id),
                     Place::Updated(time, id) => (time, id),
                 };

@@ -5,7 +5,7 @@ use codex_wire::history::HistoryEntry;
 use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::connection::column;
 use crate::errors::PostgresError;
 use crate::store::Parts;
 use crate::summary_row::without_nul;

@@ -10,7 +10,8 @@ use codex_log::store::{Entry, LineSource, ReadFrom, StoreError, store_place};
 use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
-use crate::database::{Awaited, column};
+use crate::connection::column;
+use crate::database::Awaited;
 use crate::errors::PostgresError;
 use crate::store::Parts;
 

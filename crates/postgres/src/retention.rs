@@ -6,7 +6,7 @@ use codex_log::store::{StoreError, ThreadStore};
 use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::connection::column;
 use crate::errors::PostgresError;
 use crate::store::PostgresStore;
 use crate::threads;

@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
-use crate::database::{Connection, Pool, column};
+use crate::connection::{Connection, column};
+use crate::database::Pool;
 use crate::errors::{Failure, PostgresError};
 
 /// The version of the tables that this release reads and writes.
@@ -66,7 +67,7 @@ CREATE TABLE @.lines (
     mark smallint NOT NULL,
     payload bytea NOT NULL,
     PRIMARY KEY (thread, number)
-) PARTITION BY HASH (thread);
+) %PARTITIONED;
 CREATE INDEX lines_marked ON @.lines (thread, number) WHERE mark > 0;
 CREATE TABLE @.texts (
     thread uuid NOT NULL,
@@ -122,7 +123,7 @@ const RESTORED: &str = "WITH renewed AS (
     gone AS (DELETE FROM @.servers WHERE EXISTS (SELECT 1 FROM renewed))
     UPDATE @.threads SET epoch = epoch + 1, owner = NULL WHERE owner IS NOT NULL AND EXISTS (SELECT 1 FROM renewed)";
 
-/// The number of partitions of the lines.
+/// The number of partitions of the lines. A database that is not PostgreSQL divides its tables itself.
 const PARTITIONS: u32 = 16;
 
 /// The state of the tables.
@@ -148,23 +149,12 @@ impl Tables {
 /// When the database cannot be used, or a newer release has migrated the tables.
 pub(crate) async fn migrate(pool: &Pool, uses_locks: bool) -> Result<Tables, PostgresError> {
     pool.run(async |connection| {
-        if uses_locks {
-            connection.query("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
+        if found(pool, connection).await?.is_none() {
+            create(connection, pool.is_plain, uses_locks).await?;
         }
-        let migrated = migrate_once(pool, connection).await;
-        if uses_locks {
-            connection.query("SELECT pg_advisory_unlock($1)", &[&LOCK]).await?;
-        }
-        migrated
+        open(pool, connection).await
     })
     .await
-}
-
-async fn migrate_once(pool: &Pool, connection: &Connection) -> Result<Tables, Failure> {
-    if found(pool, connection).await?.is_none() {
-        create(connection, pool.is_plain).await?;
-    }
-    open(pool, connection).await
 }
 
 /// The state of the tables, which have to exist. Those that were restored from a backup get a new incarnation.
@@ -206,9 +196,13 @@ async fn found(pool: &Pool, connection: &Connection) -> Result<Option<Tables>, F
 
 /// Creates the tables in one transaction. If another process does so at the same time, one of them fails and finds the
 /// tables of the other at its next attempt.
-async fn create(connection: &Connection, is_plain: bool) -> Result<(), Failure> {
+async fn create(connection: &Connection, is_plain: bool, uses_locks: bool) -> Result<(), Failure> {
+    // It ends with the transaction, whoever has the session then.
+    let lock = if uses_locks { format!("SELECT pg_advisory_xact_lock({LOCK});") } else { String::new() };
+    let (partitioned, count) = if is_plain { ("", 0) } else { ("PARTITION BY HASH (thread)", PARTITIONS) };
+    let first = FIRST.replace("%PARTITIONED", partitioned);
     let mut partitions = String::new();
-    for number in 0..PARTITIONS {
+    for number in 0..count {
         let values = format!("FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number})");
         // Writing to a text cannot fail.
         let _ = writeln!(partitions, "CREATE TABLE @.lines_{number} PARTITION OF @.lines {values};");
@@ -217,7 +211,7 @@ async fn create(connection: &Connection, is_plain: bool) -> Result<(), Failure> 
     let here = if is_plain { here!() } else { here!(cluster) };
     let row = format!("INSERT INTO @.store VALUES (true, {VERSION}, '{incarnation}', {here});");
     let schema = format!("CREATE SCHEMA IF NOT EXISTS {};", connection.schema());
-    let made = connection.batch(&format!("BEGIN;{schema}{FIRST}{partitions}{row}COMMIT;")).await;
+    let made = connection.batch(&format!("BEGIN;{lock}{schema}{first}{partitions}{row}COMMIT;")).await;
     if let Err(Failure::Refused(problem)) = made {
         // The transaction is over in any case.
         drop(connection.batch("ROLLBACK").await);

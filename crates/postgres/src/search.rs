@@ -15,7 +15,7 @@ use codex_store::TextReader;
 use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
-use crate::database::{Values, column};
+use crate::connection::{Values, column};
 use crate::errors::PostgresError;
 use crate::reader::Reader;
 use crate::store::Parts;

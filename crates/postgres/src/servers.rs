@@ -8,7 +8,7 @@ use tokio::sync::{broadcast, watch};
 use uuid::Uuid;
 
 use crate::changes::StoreChange;
-use crate::database::column;
+use crate::connection::column;
 use crate::errors::PostgresError;
 use crate::lease::LivingServer;
 use crate::store::PostgresStore;

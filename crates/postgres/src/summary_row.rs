@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::connection::column;
 use crate::errors::PostgresError;
 
 /// The columns that [`listed`] reads.

@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use crate::append::Holding;
 use crate::changes::{self, recording};
-use crate::database::{Connection, Pool, column};
+use crate::connection::{Connection, column};
+use crate::database::Pool;
 use crate::errors::{Failure, PostgresError};
 use crate::lease::Revocation;
 use crate::reader::Reader;

@@ -11,7 +11,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::connection::column;
 use crate::errors::PostgresError;
 use crate::listing;
 use crate::reader::Reader;

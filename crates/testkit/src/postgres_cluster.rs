@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// Ends the server and removes its folder when the pipe to this program closes, however this program ends.
-const WATCH: &str = r#"folder=$1; shift; "$@" >"$folder/log" 2>&1 & server=$!; read -r _; kill -INT $server; wait $server; rm -rf "$folder""#;
+/// Ends a server and removes its folder when the pipe to this program closes, however this program ends.
+pub(crate) const WATCH: &str = r#"folder=$1; shift; "$@" >"$folder/log" 2>&1 & server=$!; read -r _; kill -INT $server; wait $server; rm -rf "$folder""#;
 
 /// A running cluster, which ends with this program.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// The user that the server runs as: root may not.
-fn user() -> Option<(u32, u32)> {
+pub(crate) fn user() -> Option<(u32, u32)> {
     if !rustix::process::getuid().is_root() {
         return None;
     }
@@ -95,7 +95,7 @@ fn user() -> Option<(u32, u32)> {
     of("postgres").or_else(|| of("nobody"))
 }
 
-fn command(program: &Path, user: Option<(u32, u32)>) -> Command {
+pub(crate) fn command(program: &Path, user: Option<(u32, u32)>) -> Command {
     let mut command = Command::new(program);
     if let Some((user, group)) = user {
         command.uid(user).gid(group).current_dir("/");

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use codex_testkit::Pooler;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::program::eventually;
-use crate::servers::{COMMAND, Client, Server, Shared};
+use crate::servers::{COMMAND, Client, Server, Shared, TALK};
 
 /// A way to the database that can be closed.
 struct Gate {
@@ -159,6 +161,31 @@ fn commits_wait_for_a_database_that_comes_back_in_time() {
     assert_eq!(completed, ["commandExecution", "agentMessage"], "each is told once");
     let read = client.ask("thread/read", &json!({"threadId": thread, "includeTurns": true}));
     assert_eq!(read["thread"]["turns"][0]["status"], "completed");
+}
+
+/// A pooler gives every transaction another session.
+#[test]
+fn servers_work_behind_a_pooler() {
+    let Some(shared) = Shared::new() else { return };
+    let pooler = Pooler::start(shared.database, "pool_mode = transaction");
+    let Some(pooler) = pooler else { return };
+    let server = |name, script| {
+        shared.server_at(shared.place(script).variable("CODEX_STORE_URL", &pooler.url()), name, &[], &[])
+    };
+    let (a, b) = (server("a", COMMAND), server("b", TALK));
+    let (mut at_a, mut at_b) = (a.client(), b.client());
+    let thread = at_a.start_thread();
+    at_a.start_turn(&thread, "first");
+    while at_a.next("item/started")["params"]["item"]["type"] != "commandExecution" {}
+    at_b.ask("thread/subscribe", &json!({"threadId": thread}));
+    go(&shared);
+    assert_eq!(at_b.rest_of_turn(), ("Done.".to_owned(), json!("completed")), "it ran at the first one");
+    a.signal(Signal::TERM);
+    at_a.next("server/moved");
+    at_b.ask("thread/resume", &json!({"threadId": thread}));
+    at_b.start_turn(&thread, "second");
+    assert_eq!(at_b.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+    assert_eq!(shared.sql("SELECT epoch FROM @.threads"), "2");
 }
 
 #[test]

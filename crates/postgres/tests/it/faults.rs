@@ -21,7 +21,7 @@ use crate::cluster::{Cluster, cluster, run};
 
 /// When a write fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
+pub(crate) enum When {
     /// It is not sent.
     Before,
     /// It is sent and done, and the answer is lost.
@@ -30,7 +30,7 @@ enum When {
 
 /// The fault of all connections of a store.
 #[derive(Debug)]
-struct Fault {
+pub(crate) struct Fault {
     /// The number of writes until it.
     writes: AtomicI64,
     when: When,
@@ -39,7 +39,7 @@ struct Fault {
 }
 
 impl Fault {
-    fn at(writes: i64, when: When, lasts: bool) -> Arc<Self> {
+    pub(crate) fn at(writes: i64, when: When, lasts: bool) -> Arc<Self> {
         Arc::new(Self { writes: AtomicI64::new(writes), when, lasts: AtomicBool::new(lasts) })
     }
 
@@ -53,7 +53,12 @@ impl Fault {
         self.writes.load(Ordering::Relaxed) < 0
     }
 
-    fn mend(&self) {
+    /// Lets the next write fail.
+    pub(crate) fn strike(&self) {
+        self.writes.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn mend(&self) {
         self.lasts.store(false, Ordering::Relaxed);
     }
 }
@@ -120,7 +125,7 @@ impl Connect for FaultyConnector {
     }
 }
 
-fn open(cluster: &Cluster, options: &StoreOptions, fault: &Arc<Fault>) -> PostgresStore {
+pub(crate) fn open(cluster: &Cluster, options: &StoreOptions, fault: &Arc<Fault>) -> PostgresStore {
     let config = cluster.url().parse().expect("it is a URL");
     let connector = FaultyConnector { socket: cluster.socket(), config, fault: Arc::clone(fault) };
     // Notifications are sent at any time, and would make the writes before a fault differ from run to run.
@@ -140,7 +145,7 @@ fn append(writer: &mut dyn LogWriter, number: usize) {
         .expect("it is JSON");
 }
 
-fn commit(writer: &mut dyn LogWriter) -> bool {
+pub(crate) fn commit(writer: &mut dyn LogWriter) -> bool {
     match writer.commit(true) {
         Commit::Done(done) => done.is_ok(),
         Commit::Sync(sync) => sync().is_ok(),

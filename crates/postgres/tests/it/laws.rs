@@ -9,7 +9,9 @@ fn rows_keep_the_laws_of_stores() {
     let Some(cluster) = cluster() else { return };
     for (name, holds) in LAWS {
         eprintln!("{name}");
-        holds(&cluster.store());
+        let options = cluster.options();
+        holds(&open(&options));
+        assert_eq!(run(&options, PARTITIONED), ["1"]);
     }
 }
 
@@ -21,8 +23,12 @@ fn rows_keep_the_laws_without_advisory_locks_and_notifications() {
         let mut options = cluster.options();
         (options.advisory_locks, options.notifications) = (false, false);
         holds(&open(&options));
+        assert_eq!(run(&options, PARTITIONED), ["0"], "not every database has partitions by hash");
     }
 }
+
+/// The number of tables with partitions.
+const PARTITIONED: &str = "SELECT count(*) FROM pg_partitioned_table WHERE partrelid = '@.lines'::regclass";
 
 #[test]
 fn rows_keep_the_laws_when_clocks_are_an_hour_apart() {

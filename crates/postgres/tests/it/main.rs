@@ -8,6 +8,7 @@ mod faults;
 mod homes;
 mod laws;
 mod owners;
+mod poolers;
 mod refusals;
 mod restores;
 mod tls;
