@@ -21,11 +21,11 @@ use crate::summary_row::SummaryRow;
 /// The first lines of a thread, with its row.
 const CREATE: &str = "WITH made AS (
     INSERT INTO @.threads (id, owner, server, epoch, end_at, began, updated, preview, cwd, provider, source_kind, summary)
-    SELECT $1, $2, (SELECT name FROM @.servers WHERE id = $2), 1, $3, $4, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000, $5, $6, $7, $8, $9
+    SELECT $1, $2, (SELECT name FROM @.servers WHERE id = $2), $13::bigint, $3, $4, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000, $5, $6, $7, $8, $9
     WHERE EXISTS (SELECT 1 FROM @.servers WHERE id = $2 AND expires > now())
     ON CONFLICT (id) DO NOTHING RETURNING id)
     INSERT INTO @.lines (thread, number, epoch, mark, payload)
-    SELECT made.id, line.number, 1, line.mark, line.payload
+    SELECT made.id, line.number, $13::bigint, line.mark, line.payload
     FROM made, unnest($10::bigint[], $11::smallint[], $12::bytea[]) AS line (number, mark, payload)";
 
 /// Further lines.
@@ -50,8 +50,8 @@ const LOOK_UP: &str = "SELECT owner, epoch, end_at FROM @.threads WHERE id = $1 
 
 /// Raises the epoch of a thread of this server, and removes lines that nobody was told of.
 const RECOVER: &str = "WITH cut AS (
-    UPDATE @.threads SET epoch = epoch + 1, end_at = $4, scanned = least(scanned, $4)
-    WHERE id = $1 AND owner = $2 AND epoch = $3 AND end_at >= $4 RETURNING id, epoch),
+    UPDATE @.threads SET epoch = $3::bigint + 1, end_at = $4, scanned = least(scanned, $4)
+    WHERE id = $1 AND owner = $2 AND epoch <= $3 AND end_at >= $4 RETURNING id, epoch),
     gone AS (DELETE FROM @.lines USING cut WHERE thread = cut.id AND number > $4)
     SELECT epoch FROM cut";
 
@@ -185,6 +185,7 @@ impl Holding {
                         numbers,
                         marks,
                         payloads,
+                        &self.epoch,
                     ],
                 )
                 .await;
@@ -225,8 +226,13 @@ impl Holding {
         let owner: Option<Uuid> = column(&row, "owner", &pool.place)?;
         let epoch: i64 = column(&row, "epoch", &pool.place)?;
         let end: i64 = column(&row, "end_at", &pool.place)?;
-        if owner != Some(self.owner) || epoch != self.epoch {
+        // A beginning that was given up has made the row after all.
+        let is_earlier = !self.exists && epoch < self.epoch;
+        if owner != Some(self.owner) || (epoch != self.epoch && !is_earlier) {
             return Err(fenced());
+        }
+        if is_earlier {
+            return Ok(Found::Longer);
         }
         Ok(match end {
             end if end == new_end => Found::Written,
@@ -254,8 +260,10 @@ impl Holding {
             let is_done = owner == Some(this.owner) && epoch == this.epoch + 1;
             if is_done { Ok(Some(epoch)) } else { Err(fenced()) }
         });
-        if let Some(epoch) = found.await? {
-            (self.epoch, self.exists) = (epoch, true);
+        match found.await? {
+            Some(epoch) => (self.epoch, self.exists) = (epoch, true),
+            // A delayed statement may still make the row. It is recognized by its epoch, and not taken for the next one.
+            None => self.epoch += 1,
         }
         self.is_uncertain = false;
         Ok(())

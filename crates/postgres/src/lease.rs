@@ -4,6 +4,7 @@
 //! before it was sent. A process that has not renewed its lease for [`HALT`] revokes its writers, [`LEASE`] minus that
 //! before anybody may take its threads over. An expired lease is never renewed; the process asks for another one.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,8 +43,9 @@ const RELEASE_TIME: Duration = Duration::from_secs(5);
 /// The pause before another attempt to get a lease.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Nobody has heard of this id before it has succeeded, so a row of an earlier attempt may be as old as it likes.
 const REGISTER: &str = "INSERT INTO @.servers (id, name, incarnation, expires, address) \
-     VALUES ($1, $2, $3, now() + $4::text::interval, $5) ON CONFLICT (id) DO NOTHING";
+     VALUES ($1, $2, $3, now() + $4::text::interval, $5) ON CONFLICT (id) DO UPDATE SET expires = excluded.expires";
 
 /// Renews a lease and lists the living servers. Without a lease there are no rows. Each row also has a digest of the
 /// recent changes by others, so that nobody has to look for changes while there are none.
@@ -257,8 +259,10 @@ impl Lease {
             return Ok(owner);
         }
         let address = self.state().address.clone();
-        let (owner, sent) = (Uuid::now_v7(), Instant::now());
+        let (owner, sent) = (Uuid::now_v7(), Cell::new(Instant::now()));
         let registered = pool.run(async |connection| {
+            // The lease counts from the attempt that has succeeded: the database may have been away for long.
+            sent.set(Instant::now());
             let tables = schema::open(pool, connection).await?;
             let name = &self.shared.server_name;
             connection.execute(FORGET, &[]).await?;
@@ -267,23 +271,28 @@ impl Lease {
         });
         let registered = registered.await;
         self.shared.answers.send_replace(registered.is_ok());
-        let incarnation = registered?;
-        {
-            let mut state = self.state();
-            if let Some(other) = state.owner {
-                // Another call was faster. The row that was made for nothing expires.
-                return Ok(other);
-            }
-            if state.is_over {
-                return Err(PostgresError::Away { place: pool.place.clone(), problem: ENDS.to_owned() });
-            }
-            state.owner = Some(owner);
-            state.renewed = Some(sent);
+        let (incarnation, sent) = (registered?, sent.get());
+        if let Err(instead) = self.begin(owner, sent) {
+            // The row was made for nothing. Others would take it for one more server.
+            tokio::task::spawn_local(remove(Rc::clone(pool), owner));
+            let over = PostgresError::Away { place: pool.place.clone(), problem: ENDS.to_owned() };
+            return instead.ok_or(over);
         }
         let lease = self.clone();
         pool.expect_incarnation(incarnation, move || lease.lose(owner, RESTORED));
         tokio::task::spawn_local(keep(self.clone(), Rc::clone(pool), owner, sent));
         Ok(owner)
+    }
+
+    /// Begins a lease that counts from this moment on, unless another call was faster, or the lease was given back for good.
+    /// The error is the lease that there is instead.
+    fn begin(&self, owner: Uuid, sent: Instant) -> Result<(), Option<Uuid>> {
+        let mut state = self.state();
+        if state.owner.is_some() || state.is_over {
+            return Err(state.owner);
+        }
+        (state.owner, state.renewed) = (Some(owner), Some(sent));
+        Ok(())
     }
 
     /// Gives the lease back for good, so that others need not wait until it expires. The result resolves when that is
@@ -320,6 +329,29 @@ fn living(rows: &[Row], place: &str) -> Result<Arc<[LivingServer]>, PostgresErro
     rows.iter().map(server).collect()
 }
 
+/// Removes the row of a lease.
+async fn remove(pool: Rc<Pool>, owner: Uuid) {
+    let deadline = Instant::now() + RELEASE_TIME;
+    // Otherwise it expires.
+    drop(pool.run_until(deadline, async |connection| connection.execute(RELEASE, &[&owner]).await).await);
+}
+
+/// A renewal: the moment from which the lease counts, the living servers, and a digest of the changes by others.
+type Renewal = (Instant, Arc<[LivingServer]>, Option<String>);
+
+async fn renew(pool: &Pool, owner: Uuid, deadline: Instant) -> Result<Renewal, PostgresError> {
+    let renewal = pool.run_until(deadline, async |connection| {
+        let sent = Instant::now();
+        let rows = connection.query(RENEW, &[&owner, &LEASE]).await?;
+        if rows.is_empty() {
+            return Err(Failure::Own(PostgresError::LeaseLost { place: pool.place.clone() }));
+        }
+        let changes: Option<String> = rows.first().map_or(Ok(None), |row| column(row, "changes", &pool.place))?;
+        Ok((sent, living(&rows, &pool.place)?, changes))
+    });
+    renewal.await
+}
+
 /// Renews a lease until it is lost or given back.
 async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
     let mut renewed = acquired;
@@ -330,21 +362,17 @@ async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
             return;
         }
         let sent = Instant::now();
-        let renewal = pool.run_until(renewed + HALT, async |connection| {
-            let sent = Instant::now();
-            let rows = connection.query(RENEW, &[&owner, &LEASE]).await?;
-            if rows.is_empty() {
-                return Err(Failure::Own(PostgresError::LeaseLost { place: pool.place.clone() }));
-            }
-            let changes: Option<String> = rows.first().map_or(Ok(None), |row| column(row, "changes", &pool.place))?;
-            Ok((sent, living(&rows, &pool.place)?, changes))
-        });
-        let mut renewal = std::pin::pin!(renewal);
+        let mut renewal = std::pin::pin!(renew(&pool, owner, renewed + HALT));
         let answer = if let Ok(answer) = timeout(ANSWER, &mut renewal).await {
             answer
         } else {
             lease.shared.answers.send_replace(false);
-            renewal.await
+            // Its connection may be dead without anybody having noticed. All turns would end for that.
+            pool.forget_idle();
+            tokio::select! {
+                answer = renewal => answer,
+                answer = renew(&pool, owner, renewed + HALT) => answer,
+            }
         };
         lease.shared.answers.send_replace(answer.is_ok());
         match answer {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
+mod breaks;
 mod changes;
 mod cluster;
 mod faults;
