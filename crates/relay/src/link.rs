@@ -16,6 +16,10 @@ use crate::router::LinkNumber;
 /// The time limit for the owner to accept a link.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The time limit for the owner to read a line. One that is alive and does not would keep the link for ever, also after its
+/// client has left.
+const READING: Duration = Duration::from_secs(60);
+
 /// The number of lines that may wait to be written to a link.
 pub(crate) const WAITING_LINES: usize = 64;
 
@@ -90,15 +94,17 @@ async fn read(shared: &Arc<Shared>, link: LinkNumber, mut input: Input) -> Strin
 }
 
 /// Writes lines of the client to the owner, and returns why that ended.
-async fn write(mut lines: mpsc::Receiver<Vec<u8>>, mut output: Box<dyn AsyncWrite + Send + Unpin>) -> String {
+async fn write(mut lines: mpsc::Receiver<Vec<u8>>, mut output: impl AsyncWrite + Unpin) -> String {
     while let Some(mut line) = lines.recv().await {
         line.push(b'\n');
         let written = async {
             output.write_all(&line).await?;
             output.flush().await
         };
-        if let Err(error) = written.await {
-            return error.to_string();
+        match timeout(READING, written).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return error.to_string(),
+            Err(_) => return "it does not read".to_owned(),
         }
     }
     "the client has left".to_owned()
@@ -108,4 +114,21 @@ async fn write(mut lines: mpsc::Receiver<Vec<u8>>, mut output: Box<dyn AsyncWrit
 async fn end_of(peers: &dyn Peers, peer: &Peer) -> String {
     while peers.living().await.contains(&peer.id) {}
     "it has ended, or could not renew its lease".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_that_does_not_read_loses_its_link() {
+        let (near, _far) = duplex(16);
+        let (sender, lines) = mpsc::channel(WAITING_LINES);
+        sender.send(vec![b'x'; 17]).await.unwrap();
+        // Its client has left.
+        drop(sender);
+        assert_eq!(write(lines, near).await, "it does not read");
+    }
 }
