@@ -145,18 +145,18 @@ fn a_server_with_the_name_of_another_says_so_and_works() {
     assert_eq!(shared.sql("SELECT epoch FROM @.threads"), "1");
 
     // Another name is no reason to say anything, and neither is one that was given back.
-    let c = shared.server("other", TALK, &[]);
-    c.client();
+    let other = shared.server("other", TALK, &[]);
+    other.client();
     a.signal(Signal::TERM);
     b.signal(Signal::TERM);
     eventually("both have left", || shared.sql("SELECT name FROM @.servers") == "other");
-    let d = shared.server("twin", TALK, &[]);
-    d.client();
-    assert_eq!((notes(&c), notes(&d)), (Vec::new(), Vec::new()));
+    let next = shared.server("twin", TALK, &[]);
+    next.client();
+    assert_eq!((notes(&other), notes(&next)), (Vec::new(), Vec::new()));
     // One that was killed still has its lease.
-    d.signal(Signal::KILL);
-    let e = shared.server("twin", TALK, &[]);
-    assert_eq!(e.notes.recv_timeout(PATIENCE).as_deref(), Ok(said));
+    next.signal(Signal::KILL);
+    let last = shared.server("twin", TALK, &[]);
+    assert_eq!(last.notes.recv_timeout(PATIENCE).as_deref(), Ok(said));
     // A process without an address is never asked by others, so its name confuses nobody.
     let (schema, name) = (format!("store.schema={}", shared.schema), "store.server_name=twin");
     let run = shared.place(TALK).run(&["exec", "--skip-git-repo-check", "-c", &schema, "-c", name, "hi"], "");
@@ -211,4 +211,25 @@ fn a_thread_of_another_repository_can_be_read_but_not_continued() {
     at_b.ask("thread/resume", &json!({"threadId": thread}));
     at_b.start_turn(&thread, "second");
     assert_eq!(at_b.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+}
+
+/// `codex exec` has a thread to itself, so nothing is relayed for it.
+#[test]
+fn exec_names_the_server_that_has_a_thread_open() {
+    let Some(shared) = Shared::new() else { return };
+    let a = shared.server("a", TALK, &[]);
+    let mut at_a = a.client();
+    let thread = at_a.start_thread();
+    at_a.start_turn(&thread, "first");
+    at_a.rest_of_turn();
+    let schema = format!("store.schema={}", shared.schema);
+    let exec =
+        || shared.place(TALK).run(&["exec", "--skip-git-repo-check", "resume", &thread, "-c", &schema, "hi"], "");
+    let refused = exec();
+    let why = format!("thread {thread} is open on server a; close it there, or wait until that server has ended");
+    assert!(refused.code == Some(1) && refused.stderr.contains(&why), "{}", refused.stderr);
+    a.signal(Signal::TERM);
+    at_a.next("server/moved");
+    let run = exec();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "One two three.\n"), "{}", run.stderr);
 }
