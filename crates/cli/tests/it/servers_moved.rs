@@ -1,4 +1,4 @@
-//! What a thread keeps when another server takes it over, and servers that are confused with others.
+//! Threads that another server takes over, and servers that could be confused with others.
 
 use std::path::Path;
 use std::process::Command;
@@ -205,7 +205,7 @@ fn a_thread_of_another_repository_can_be_read_but_not_continued() {
     assert_eq!(refused, format!("thread not found: {thread}"), "it is not loaded");
     assert_eq!(shared.sql("SELECT epoch FROM @.threads"), "1", "nobody took the thread over");
 
-    // Where the repository of the thread is, it continues.
+    // The thread continues with its own repository.
     std::fs::remove_dir_all(folder.join(".git")).expect("it can be removed");
     std::fs::rename(shared.workspace.path("first.git"), folder.join(".git")).expect("it can be moved");
     at_b.ask("thread/resume", &json!({"threadId": thread}));
