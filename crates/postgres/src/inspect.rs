@@ -6,6 +6,7 @@ use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
 use crate::connection::column;
+use crate::database::Pool;
 use crate::errors::PostgresError;
 use crate::schema;
 use crate::store::PostgresStore;
@@ -34,8 +35,9 @@ const CHECK: &str = "SELECT count(*) AS lines, coalesce(max(number), 0) AS last,
         coalesce(lag(epoch) OVER (ORDER BY number), 0) AS epoch_before
         FROM @.lines WHERE thread = $1) AS line";
 
-const ORPHANS: &str = "SELECT count(DISTINCT thread) AS threads FROM @.lines \
-     WHERE NOT EXISTS (SELECT 1 FROM @.threads WHERE threads.id = lines.thread)";
+/// The next threads that have lines, and whether they exist. All at once would take longer than a statement may.
+const WITH_LINES: &str = "SELECT thread, EXISTS (SELECT 1 FROM @.threads WHERE threads.id = page.thread) AS exists \
+     FROM (SELECT DISTINCT thread FROM @.lines WHERE thread > $1 ORDER BY thread LIMIT 100) AS page ORDER BY thread";
 
 /// The figures of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,8 +164,7 @@ impl PostgresStore {
                     }
                 }
             }
-            let orphans = pool.run(async |connection| connection.row(ORPHANS, &[]).await).await?;
-            let orphans: i64 = orphans.map_or(Ok(0), |row| column(&row, "threads", &pool.place))?;
+            let orphans = orphans(&pool).await?;
             if orphans > 0 {
                 checked.problems.push(format!("there are lines of {orphans} threads that do not exist"));
             }
@@ -184,6 +185,20 @@ impl PostgresStore {
             })
             .await
         })
+    }
+}
+
+/// The number of threads that have lines and do not exist.
+async fn orphans(pool: &Pool) -> Result<usize, PostgresError> {
+    let (mut orphans, mut after) = (0, Uuid::nil());
+    loop {
+        let page = pool.run(async |connection| connection.query(WITH_LINES, &[&after]).await).await?;
+        let Some(last) = page.last() else { return Ok(orphans) };
+        after = column(last, "thread", &pool.place)?;
+        for row in &page {
+            let exists: bool = column(row, "exists", &pool.place)?;
+            orphans += usize::from(!exists);
+        }
     }
 }
 

@@ -108,7 +108,11 @@ fn a_check_finds_lines_that_are_missing_changed_or_late() {
         ("DELETE FROM @.lines WHERE number = (SELECT max(number) FROM @.lines)", "its lines end at"),
         ("UPDATE @.lines SET epoch = 7 WHERE number = (SELECT min(number) FROM @.lines)", "had lost the thread"),
         ("UPDATE @.lines SET epoch = 7", "are newer than the thread"),
-        ("DELETE FROM @.threads", "threads that do not exist"),
+        ("DELETE FROM @.threads", "lines of 1 threads that do not exist"),
+        (
+            "INSERT INTO @.lines SELECT gen_random_uuid(), 1, 1, 0, '' FROM generate_series(1, 250)",
+            "lines of 250 threads that do not exist",
+        ),
     ] {
         let options = cluster.options();
         let store = open(&options);
