@@ -11,7 +11,6 @@ use std::path::Path;
 use codex_log::line::Line;
 use codex_log::store::{ListQuery, ReadFrom, StoreError, ThreadStore, ThreadSummary};
 use codex_store::{Document, Documents, FileStore, MetadataFolder, RolloutFile, StoredMetadata};
-use codex_wire::ids::ThreadId;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -104,7 +103,10 @@ impl PostgresStore {
             Some(_) => Some(Reader::open(self.parts(), thread.id, ReadFrom::Start)?),
             None => None,
         };
-        let mut writer: Option<Writer> = None;
+        let mut copy = ThreadCopy { store: self, thread, began, exists: is_there.is_some(), writer: None };
+        // The last line makes a copy complete, and is written at the end: an import that breaks off before has left
+        // something to copy, which the next one notices.
+        let mut last: Option<Vec<u8>> = None;
         while let Some(line) = file.next()? {
             let known = match &mut there {
                 Some(reader) => reader.next_raw()?,
@@ -113,24 +115,12 @@ impl PostgresStore {
             match known {
                 Some(known) if known == line => {}
                 Some(_) => return Err(PostgresError::Differs { thread: thread.id }.into()),
-                None => {
-                    let open = match &mut writer {
-                        Some(open) => open,
-                        None => writer.insert(self.writer_for(thread.id, is_there.is_some(), &began)?),
-                    };
-                    open.append_text(&line);
-                    if open.waiting_bytes() >= WRITE_BYTES {
-                        open.flush()?;
-                    }
-                }
+                None => last.replace(line).map_or(Ok(()), |line| copy.add(&line))?,
             }
         }
-        let is_copied = writer.is_some();
-        if let Some(mut writer) = writer {
-            writer.flush()?;
-        }
-        if is_there.is_none() {
-            self.copy_properties(thread)?;
+        let is_copied = last.is_some();
+        if let Some(last) = last {
+            copy.finish(&last, is_there.is_some_and(|there| there.name.is_some()))?;
         }
         for document in
             [Document::ReadState(thread.id), Document::Attachments(thread.id), Document::Repository(thread.id)]
@@ -174,24 +164,6 @@ impl PostgresStore {
         }
         *lines += same;
         Ok(None)
-    }
-
-    fn writer_for(&self, thread: ThreadId, is_there: bool, began: &str) -> Result<Writer, PostgresError> {
-        if is_there {
-            threads::open(self.parts(), thread)
-        } else {
-            threads::create(self.parts(), thread, began.to_owned())
-        }
-    }
-
-    fn copy_properties(&self, thread: &ThreadSummary) -> Result<(), StoreError> {
-        if let Some(name) = &thread.name {
-            self.rename(thread.id, name)?;
-        }
-        if thread.archived {
-            self.archive(thread.id)?;
-        }
-        Ok(())
     }
 
     /// Writes the threads of the store as files of a home, with their names. Files that are there already stay.
@@ -242,6 +214,75 @@ impl PostgresStore {
             files.rename(thread.id, name)?;
         }
         Ok(true)
+    }
+}
+
+/// The copy of a thread into the store.
+struct ThreadCopy<'a> {
+    store: &'a PostgresStore,
+    thread: &'a ThreadSummary,
+    /// The time of its start, as in file names.
+    began: String,
+    /// Whether the store has the thread.
+    exists: bool,
+    writer: Option<Writer>,
+}
+
+impl ThreadCopy<'_> {
+    fn writer(&mut self) -> Result<&mut Writer, PostgresError> {
+        let (parts, thread) = (self.store.parts(), self.thread.id);
+        if self.writer.is_none() {
+            let made = if self.exists {
+                threads::open(parts, thread)?
+            } else {
+                threads::create(parts, thread, self.began.clone())?
+            };
+            self.writer = Some(made);
+        }
+        self.writer.as_mut().ok_or(PostgresError::Missing { thread })
+    }
+
+    /// Adds a line. It is written with others.
+    fn add(&mut self, line: &[u8]) -> Result<(), PostgresError> {
+        let writer = self.writer()?;
+        writer.append_text(line);
+        if writer.waiting_bytes() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), PostgresError> {
+        if let Some(writer) = &mut self.writer {
+            writer.flush()?;
+            self.exists = true;
+        }
+        Ok(())
+    }
+
+    /// Copies the name, unless the store has one, and whether the thread is archived; and then the last line.
+    fn finish(mut self, last: &[u8], has_name: bool) -> Result<(), StoreError> {
+        let ThreadSummary { id, name, archived, .. } = self.thread;
+        let name = name.as_deref().filter(|_| !has_name);
+        if name.is_none() && !archived {
+            self.add(last)?;
+            return Ok(self.flush()?);
+        }
+        self.flush()?;
+        // A thread of one line has to be there first.
+        let is_alone = !self.exists;
+        if is_alone {
+            self.add(last)?;
+            self.flush()?;
+        }
+        // Nobody may write a thread that is archived.
+        self.writer = None;
+        name.map_or(Ok(()), |name| self.store.rename(*id, name))?;
+        if *archived {
+            self.store.archive(*id)?;
+        }
+        if !is_alone {
+            self.add(last)?;
+            self.flush()?;
+        }
+        Ok(())
     }
 }
 

@@ -191,7 +191,7 @@ fn a_beginning_that_arrives_late_is_not_taken_for_the_next_one() {
     let Opened { mut writer, .. } = store.create(thread).expect("a thread can begin");
     append(&mut *writer, "lost");
     let length = writer.position();
-    fault.strike();
+    fault.strike_after(0);
     assert!(!commit(&mut *writer), "the database is away");
     fault.mend();
 

@@ -49,13 +49,13 @@ impl Fault {
         left == 0 || (left < 0 && self.lasts.load(Ordering::Relaxed))
     }
 
-    fn has_struck(&self) -> bool {
+    pub(crate) fn has_struck(&self) -> bool {
         self.writes.load(Ordering::Relaxed) < 0
     }
 
-    /// Lets the next write fail.
-    pub(crate) fn strike(&self) {
-        self.writes.store(0, Ordering::Relaxed);
+    /// Lets a write from now on fail.
+    pub(crate) fn strike_after(&self, writes: i64) {
+        self.writes.store(writes, Ordering::Relaxed);
     }
 
     pub(crate) fn mend(&self) {

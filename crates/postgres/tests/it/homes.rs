@@ -1,14 +1,18 @@
 //! Copies between homes and the store, checks, and restores.
 
+use std::time::Duration;
+
 use codex_log::store::laws::wait_for;
 use codex_log::store::{
     Commit, ListQuery, LogWriter, SearchQuery, SectionFilter, SortKey, ThreadMetadata, ThreadStore,
 };
+use codex_postgres::StoreOptions;
 use codex_store::{FileStore, StoredMetadata};
 use codex_wire::ids::ThreadId;
 use serde_json::json;
 
 use crate::cluster::{cluster, open, run};
+use crate::faults::{self, Fault, When};
 
 fn append(writer: &mut dyn LogWriter, thread: ThreadId, text: &str) {
     let meta = json!({"id": thread, "timestamp": "2026-01-02T03:04:05.678Z", "cwd": "/work", "originator": "o",
@@ -122,6 +126,38 @@ fn a_check_finds_lines_that_are_missing_changed_or_late() {
         run(&options, change);
         let problems = store.check().expect("it can be checked").problems;
         assert!(problems.len() == 1 && problems[0].contains(problem), "{change}: {problems:?}");
+    }
+}
+
+/// The name and the place of a thread are copied before its last line, so an import that breaks off has left a line.
+#[test]
+fn an_import_that_breaks_off_anywhere_is_finished_by_the_next_one() {
+    let Some(cluster) = cluster() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let (local, thread) = (FileStore::of(home.path()), ThreadId::fresh());
+    append(&mut *local.create(thread).expect("a thread can begin").writer, thread, "mend the lamp");
+    local.rename(thread, "lamp").expect("it can be named");
+    local.archive(thread).expect("it can be archived");
+    for writes in 0.. {
+        let options = StoreOptions { patience: Duration::from_millis(100), ..cluster.options() };
+        let clean = open(&StoreOptions { patience: Duration::from_secs(20), ..options.clone() });
+        let fault = Fault::at(i64::MAX, When::Before, true);
+        let store = faults::open(&cluster, &options, &fault);
+        fault.strike_after(writes);
+        // It fails, or has problems, unless it was complete before.
+        let broken = store.import_home(home.path()).ok();
+        let struck = fault.has_struck();
+        fault.mend();
+        drop(store);
+        clean.import_home(home.path()).expect("it can be imported");
+        let compared = clean.compare_home(home.path()).expect("it can be compared");
+        assert_eq!((compared.threads, compared.problems), (1, Vec::new()), "write {writes}: {broken:?}");
+        let found = clean.find(thread).expect("it can be found").expect("it is there");
+        assert_eq!((found.name.as_deref(), found.archived), (Some("lamp"), true), "write {writes}: {broken:?}");
+        if !struck {
+            assert!(writes > 5, "there were only {writes} writes");
+            break;
+        }
     }
 }
 
