@@ -62,7 +62,10 @@ impl FirstRun {
             offer("l", "use a local server (none answers now: start Ollama or LM Studio, then press l)");
         }
         offer("o", "try it offline with a built-in model, for this run only");
-        shown.push(Span::new(Style::Dim, "Later: `codex login --with-api-key`, or set OPENAI_API_KEY.\n"));
+        shown.push(Span::new(
+            Style::Dim,
+            "Or quit and run `codex login` for a ChatGPT account, or set OPENAI_API_KEY.\n",
+        ));
         shown
     }
 }

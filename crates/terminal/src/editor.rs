@@ -189,6 +189,16 @@ impl Editor {
         text
     }
 
+    /// Removes the text, as one step that can be undone; whether there was any.
+    pub fn clear(&mut self) -> bool {
+        let has_text = !self.text.is_empty();
+        if has_text {
+            self.remember();
+            self.delete(0..self.text.len());
+        }
+        has_text
+    }
+
     fn forget_steps(&mut self) {
         (self.undo, self.redo, self.typed_to) = Default::default();
     }

@@ -9,7 +9,7 @@ mod name;
 use std::collections::{BTreeMap, HashMap};
 
 pub use self::actions::{ACTIONS, Action, Context};
-pub use self::name::{name, parse};
+pub use self::name::{label, name, parse};
 use crate::key::Key;
 
 /// Keys for an action, as written in the configuration.
@@ -169,11 +169,11 @@ impl Keymap {
             .map(|(action, keys)| (action, keys.iter().map(name).collect::<Vec<_>>().join(", ")))
     }
 
-    /// The first key of an action, for hints.
+    /// The first key of an action, for hints; empty if it has none.
     #[must_use]
     pub fn key_of(&self, action: &str) -> String {
-        let found = self.lines().find(|(known, _)| known.name == action);
-        found.and_then(|(_, keys)| Some(keys.split(", ").next()?.to_owned())).unwrap_or_default()
+        let at = ACTIONS.iter().position(|known| known.name == action);
+        at.and_then(|at| self.keys[at].first()).map(label).unwrap_or_default()
     }
 
     #[must_use]
@@ -226,7 +226,8 @@ mod tests {
         assert_eq!(map.translate(Context::Chat, &Key::Ctrl('o')), None);
         assert_eq!(map.translate(Context::Chat, &Key::Char('x')), Some(Key::Char('x')));
         assert_eq!(map.translate(Context::Page, &Key::F(2)), Some(Key::F(2)), "elsewhere it is what it was");
-        assert_eq!(map.key_of("search"), "f2");
+        assert_eq!(map.key_of("search"), "F2");
+        assert_eq!(map.key_of("fold"), "", "it has none");
     }
 
     #[test]

@@ -77,13 +77,39 @@ pub fn selected(row: Row, from: usize, to: usize) -> Row {
     marked
 }
 
-/// A row with the first place of a text marked as selected, in upper or lower case.
+/// The rows in which a text in lower case begins. A wrapped line is one text.
+#[must_use]
+pub fn rows_with(rows: &[&LaidRow], needle: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut first = 0;
+    for line in rows.chunk_by(|_, next| next.glue.is_some()) {
+        let (mut text, mut starts) = (String::new(), Vec::new());
+        for laid in line {
+            text.push_str(laid.glue.as_deref().unwrap_or_default());
+            starts.push(text.len());
+            text.push_str(&logical(&laid.row).to_lowercase());
+        }
+        for (at, _) in text.match_indices(needle) {
+            let row = first + starts.partition_point(|start| *start <= at).saturating_sub(1);
+            if found.last() != Some(&row) {
+                found.push(row);
+            }
+        }
+        first += line.len();
+    }
+    found
+}
+
+/// A row with the first place of a text marked as selected, in upper or lower case; or, if the text goes on in the next
+/// row, its start at the end of this one.
 #[must_use]
 pub fn with_found(row: Row, text: &str) -> Row {
     let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
     let needle: Vec<char> = text.trim().chars().map(lower).collect();
     let letters: Vec<char> = row.iter().flat_map(|span| span.text.chars()).map(lower).collect();
-    let Some(at) = letters.windows(needle.len().max(1)).position(|part| part == needle) else { return row };
+    let whole = letters.windows(needle.len().max(1)).position(|part| part == needle);
+    let is_start = |at: &usize| needle.starts_with(&letters[*at..]) && !needle.is_empty();
+    let Some(at) = whole.or_else(|| (0..letters.len()).find(is_start)) else { return row };
     let columns = |letters: &[char]| letters.iter().map(|c| c.width().unwrap_or(0)).sum::<usize>();
     let from = columns(&letters[..at]);
     selected(row, from, from + columns(&needle))
@@ -206,5 +232,19 @@ mod tests {
         assert_eq!(with_found(row.clone(), "snow"), row);
         assert_eq!(with_found(row.clone(), ""), row);
         assert_eq!(between(&row, 7, 11), "Rain");
+    }
+
+    #[test]
+    fn a_text_is_found_over_the_end_of_a_row() {
+        let laid =
+            wrapped(&[vec![Span::new(Style::Plain, "one two Three four")], vec![Span::new(Style::Plain, "x")]], 8);
+        let rows: Vec<&LaidRow> = laid.iter().collect();
+        assert_eq!(rows.len(), 4, "{rows:?}");
+        assert_eq!(rows_with(&rows, "two three"), [0]);
+        assert_eq!(rows_with(&rows, "three"), [1]);
+        assert_eq!(rows_with(&rows, "o"), [0, 2]);
+        assert_eq!(rows_with(&rows, "four x"), [0usize; 0], "another line is another text");
+        let marked = with_found(laid[0].row.clone(), "two three");
+        assert_eq!(marked.last().map(|span| (span.style, span.text.as_str())), Some((Style::Selected, "two")));
     }
 }

@@ -4,11 +4,13 @@ use crate::key::Key;
 use crate::wrap::row_columns;
 use crate::{Row, Span, Style, printable, query, selection};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
     /// A leading note, such as the time of the last change.
     pub note: String,
     pub title: String,
+    /// Words behind the title that explain it.
+    pub help: String,
 }
 
 /// The effect of a key.
@@ -34,6 +36,11 @@ impl Picker {
     #[must_use]
     pub fn new(entries: Vec<Entry>) -> Self {
         Self { entries, ..Self::default() }
+    }
+
+    /// Selects an entry.
+    pub fn select(&mut self, at: usize) {
+        self.at = at.min(self.entries.len().saturating_sub(1));
     }
 
     /// The search text.
@@ -72,13 +79,15 @@ impl Picker {
         }
         let words: Vec<String> = self.query.split_whitespace().map(str::to_lowercase).collect();
         let fits = |entry: &Entry| {
-            let text = format!("{} {}", entry.note, entry.title).to_lowercase();
+            let text = format!("{} {} {}", entry.note, entry.title, entry.help).to_lowercase();
             words.iter().all(|word| text.contains(word.as_str()))
         };
         (0..self.entries.len()).filter(|place| fits(&self.entries[*place])).collect()
     }
 
-    fn chosen(&self) -> Option<usize> {
+    /// The selected entry.
+    #[must_use]
+    pub fn chosen(&self) -> Option<usize> {
         self.found().get(self.at).copied()
     }
 
@@ -91,16 +100,18 @@ impl Picker {
         }
         let first = selection::first_in_view(self.at, found.len(), height);
         let row = |(place, number): (usize, &usize)| {
-            let Entry { note, title } = &self.entries[*number];
+            let Entry { note, title, help } = &self.entries[*number];
             let is_chosen = place == self.at;
             let style = if is_chosen { Style::Bold } else { Style::Plain };
             let mark = if is_chosen { "> " } else { "  " };
-            let lead = vec![
-                Span::new(style, format!("{mark}{:>3}  ", number + 1)),
-                Span::new(Style::Dim, format!("{note}  ")),
-            ];
-            let room = width.saturating_sub(row_columns(&lead) + 1);
-            lead.into_iter().chain([Span::new(style, cut(title, room))]).collect()
+            let mut row = vec![Span::new(style, format!("{mark}{:>3}  ", number + 1))];
+            row.extend((!note.is_empty()).then(|| Span::new(Style::Dim, format!("{note}  "))));
+            let room = |row: &Row| width.saturating_sub(row_columns(row) + 1);
+            row.push(Span::new(style, cut(title, room(&row))));
+            if !help.is_empty() && room(&row) > 2 {
+                row.push(Span::new(Style::Dim, format!("  {}", cut(help, room(&row) - 2))));
+            }
+            row
         };
         found.iter().enumerate().skip(first).take(height).map(row).collect()
     }
@@ -131,7 +142,11 @@ mod tests {
 
     fn picker() -> Picker {
         let titles = ["fix the parser", "Write docs", "review: current\nchanges", "日本語のとても長い題名がここにある"];
-        let entry = |(at, title): (usize, &&str)| Entry { note: format!("May {}", at + 1), title: (*title).to_owned() };
+        let entry = |(at, title): (usize, &&str)| Entry {
+            note: format!("May {}", at + 1),
+            title: (*title).to_owned(),
+            ..Entry::default()
+        };
         Picker::new(titles.iter().enumerate().map(entry).collect())
     }
 

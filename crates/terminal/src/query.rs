@@ -1,7 +1,7 @@
 //! A short text that is typed below a list: a query, a name, a command.
 
 use crate::key::Key;
-use crate::printable;
+use crate::{Row, Span, Style, printable};
 
 /// Applies a key to the text; `false` if the key does not edit it.
 pub fn edit(text: &mut String, key: &Key) -> bool {
@@ -14,6 +14,12 @@ pub fn edit(text: &mut String, key: &Key) -> bool {
     }
     *text = printable(text).replace(['\n', '\t'], " ");
     true
+}
+
+/// The text behind a mark, with a cursor: that of the terminal is hidden in lists.
+#[must_use]
+pub fn row(mark: &str, text: &str) -> Row {
+    vec![Span::new(Style::Bold, mark), Span::new(Style::Plain, printable(text)), Span::new(Style::Dim, "▏")]
 }
 
 #[cfg(test)]

@@ -28,23 +28,23 @@ pub enum ThemeName {
     Plain,
 }
 
-/// All names, as they are spelled.
-const NAMES: &[(&str, ThemeName)] = &[
-    ("auto", ThemeName::Auto),
-    ("dark", ThemeName::Dark),
-    ("light", ThemeName::Light),
-    ("ansi", ThemeName::Ansi),
-    ("contrast", ThemeName::Contrast),
-    ("plain", ThemeName::Plain),
+/// All names, as they are spelled, and their meaning.
+pub const NAMES: &[(&str, ThemeName, &str)] = &[
+    ("auto", ThemeName::Auto, "dark or light, by the background of the terminal"),
+    ("dark", ThemeName::Dark, "for a dark background"),
+    ("light", ThemeName::Light, "for a light background"),
+    ("ansi", ThemeName::Ansi, "the 16 colours of the terminal"),
+    ("contrast", ThemeName::Contrast, "high contrast"),
+    ("plain", ThemeName::Plain, "no colours"),
 ];
 
 impl FromStr for ThemeName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = NAMES.iter().find(|(name, _)| *name == text).map(|(_, theme)| *theme);
+        let found = NAMES.iter().find(|(name, ..)| *name == text).map(|(_, theme, _)| *theme);
         found.ok_or_else(|| {
-            let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
             format!("unknown theme `{text}`; there are {}", names.join(", "))
         })
     }
@@ -54,6 +54,8 @@ impl FromStr for ThemeName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     name: ThemeName,
+    /// Whether colours are wanted at all.
+    has_colours: bool,
     /// Whether the terminal shows 24-bit colours.
     has_rgb: bool,
     /// Whether the terminal has told that its background is light.
@@ -126,22 +128,24 @@ impl Theme {
     /// A theme for a terminal; without `has_colours` it has none.
     #[must_use]
     pub fn new(name: ThemeName, has_colours: bool, has_rgb: bool) -> Self {
-        let name = if has_colours { name } else { ThemeName::Plain };
-        Self { name, has_rgb, is_light: None, own: None }
+        Self { name, has_colours, has_rgb, is_light: None, own: None }
     }
 
-    /// The same with another name, unless there are no colours at all.
+    /// The name as it is spelled, unless it is a theme of the user.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        let found = NAMES.iter().find(|(_, name, _)| *name == self.name && self.own.is_none());
+        found.map(|(name, ..)| *name)
+    }
+
+    /// The same with another name.
     pub fn choose(&mut self, name: ThemeName) {
-        if self.name != ThemeName::Plain {
-            (self.name, self.own) = (name, None);
-        }
+        (self.name, self.own) = (name, None);
     }
 
-    /// The same with the colours of a theme of the user, unless there are no colours at all.
+    /// The same with the colours of a theme of the user.
     pub fn wear(&mut self, theme: &OwnTheme) {
-        if self.name != ThemeName::Plain {
-            self.own = Some(theme.palette);
-        }
+        (self.name, self.own) = (ThemeName::Auto, Some(theme.palette));
     }
 
     /// The terminal has told its background.
@@ -166,7 +170,7 @@ impl Theme {
 
     /// The SGR parameters of a style.
     pub fn code(self, style: Style) -> Option<Cow<'static, str>> {
-        if self.name == ThemeName::Plain {
+        if self.name == ThemeName::Plain || !self.has_colours {
             return attributes(style).map(Cow::Borrowed);
         }
         let Some(palette) = self.palette() else { return style.code().map(Cow::Borrowed) };

@@ -74,6 +74,26 @@ pub fn hint_rows(hints: &str, width: usize) -> Vec<Row> {
     lines.into_iter().flat_map(|line| rows(&[Span::new(Style::Dim, line)], width.max(1))).collect()
 }
 
+/// The rows of keys and their meanings, each key in bold. A row breaks before a key only, as long as that is possible.
+#[must_use]
+pub fn choice_rows(choices: &[Span], width: usize) -> Vec<Row> {
+    let mut lines: Vec<Row> = vec![Row::new()];
+    for choice in choices.chunk_by(|_, next| next.style != Style::Bold) {
+        let columns = |row: &[Span]| row_columns(row) - row.last().map_or(0, |last| blanks(&last.text));
+        let last = lines.last().map_or(0, |line| row_columns(line));
+        match lines.last_mut().filter(|line| line.is_empty() || last + columns(choice) <= width) {
+            Some(line) => line.extend_from_slice(choice),
+            None => lines.push(choice.to_vec()),
+        }
+    }
+    lines.iter().flat_map(|line| rows(line, width.max(1))).collect()
+}
+
+/// The number of blanks at the end of a text.
+fn blanks(text: &str) -> usize {
+    text.len() - text.trim_end_matches(' ').len()
+}
+
 /// The prefix of a line, as repeated on a wrapped row.
 fn repeated(span: &Span) -> Span {
     match span.style {

@@ -298,7 +298,7 @@ impl Board {
     pub fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
         let told: Vec<Row> = wrapped(&self.told, width).into_iter().map(|laid| laid.row).collect();
         let told_room = told.len().min(height / 2);
-        let mut footer = hint_rows(&self.footer(), width);
+        let mut footer = self.footer(width);
         footer.truncate((height / 4).clamp(1, 3));
         let room = height.saturating_sub(1 + told_room + footer.len());
         let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", self.heading()))]];
@@ -320,22 +320,30 @@ impl Board {
         }
     }
 
-    fn footer(&self) -> String {
+    fn footer(&self, width: usize) -> Vec<Row> {
         if let Some((typing, text)) = &self.typing {
-            return match typing {
-                Typing::Filter => format!("/{text}"),
-                Typing::For(Action { needs: Needs::Text(question), .. }) => format!("{question} {text}"),
-                Typing::For(_) => text.clone(),
+            let mark = match typing {
+                Typing::For(Action { needs: Needs::Text(question), .. }) => format!("{question} "),
+                Typing::For(_) | Typing::Filter => "/".to_owned(),
             };
+            return wrapped(&[query::row(&mark, text)], width).into_iter().map(|laid| laid.row).collect();
         }
         if let Some(action) = self.unconfirmed {
-            return format!("Press {} again to {}", action.key, action.label);
+            return hint_rows(&format!("Press {} again to {}", action.key, action.label), width);
         }
-        let mut parts = vec![format!("Enter {}", self.enter)];
-        parts.extend(self.actions.iter().map(|action| format!("{} {}", action.key, action.label)));
-        parts.push(if self.filter.is_empty() { "/ filter".to_owned() } else { format!("/{} · Esc all", self.filter) });
+        // Keys that need a selected entry are not named without one.
+        let has_entry = self.selected().is_some();
+        let is_usable = |action: &&Action| has_entry || matches!(action.needs, Needs::Nothing | Needs::Text(_));
+        let mut parts: Vec<String> = has_entry.then(|| format!("Enter {}", self.enter)).into_iter().collect();
+        let actions = self.actions.iter().filter(is_usable);
+        parts.extend(actions.map(|action| format!("{} {}", action.key, action.label)));
+        match self.filter.as_str() {
+            "" if self.entries.is_empty() => {}
+            "" => parts.push("/ filter".to_owned()),
+            filter => parts.push(format!("/{filter} · Esc all")),
+        }
         parts.push("q close".to_owned());
-        parts.join(" · ")
+        hint_rows(&parts.join(" · "), width)
     }
 
     /// The rows of the entries around the selected one.

@@ -8,6 +8,7 @@ pub mod agents;
 pub mod board;
 pub mod fold;
 pub mod list;
+pub mod page;
 pub mod plan;
 pub mod policy;
 pub mod servers;

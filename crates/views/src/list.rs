@@ -3,7 +3,7 @@
 use codex_terminal::key::Key;
 use codex_terminal::picker::{Entry, Picked, Picker};
 use codex_terminal::wrap::hint_rows;
-use codex_terminal::{Row, Span, Style};
+use codex_terminal::{Row, Span, Style, query};
 
 /// A list to pick from, with a title. Each entry stands for a value.
 #[derive(Debug)]
@@ -20,6 +20,19 @@ impl List {
         Self { title: title.to_owned(), values, picker: Picker::new(entries) }
     }
 
+    /// The same with the entry of a value selected, if there is one.
+    #[must_use]
+    pub fn at(mut self, value: &str) -> Self {
+        self.picker.select(self.values.iter().position(|known| known == value).unwrap_or(0));
+        self
+    }
+
+    /// The value of the selected entry.
+    #[must_use]
+    pub fn selected(&self) -> Option<&str> {
+        self.values.get(self.picker.chosen()?).map(String::as_str)
+    }
+
     pub fn press(&mut self, key: &Key) -> Picked {
         self.picker.press(key)
     }
@@ -31,7 +44,7 @@ impl List {
         let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", self.title))]];
         rows.extend(self.picker.rows(width, room));
         rows.resize(room + 1, Row::new());
-        rows.push(vec![Span::new(Style::Bold, "> "), Span::new(Style::Plain, self.picker.query())]);
+        rows.push(query::row("> ", self.picker.query()));
         rows.extend(keys);
         rows
     }

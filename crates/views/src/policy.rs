@@ -42,14 +42,23 @@ fn field(name: &str, value: &str) -> Row {
     vec![Span::new(Style::Hang, format!("{name:<11}")), Span::new(Style::Plain, printable(value).replace('\n', " "))]
 }
 
+/// The policies for approvals, and when somebody is asked.
+pub const APPROVALS: &[(&str, &str)] = &[
+    ("untrusted", "you are asked unless a command is known to be safe"),
+    ("on-request", "you are asked when the model wants more than the sandbox allows"),
+    ("on-failure", "you are asked when a command fails in the sandbox"),
+    ("never", "you are never asked"),
+];
+
+/// The sandboxes, and what they allow.
+pub const SANDBOXES: &[(&str, &str)] = &[
+    ("read-only", "commands may change nothing"),
+    ("workspace-write", "commands may change this folder"),
+    ("danger-full-access", "commands may do anything"),
+];
+
 fn when_asked(policy: &str) -> &'static str {
-    match policy {
-        "untrusted" => "you are asked unless a command is known to be safe",
-        "on-failure" => "you are asked when a command fails in the sandbox",
-        "on-request" => "you are asked when the model wants more than the sandbox allows",
-        "never" => "you are never asked",
-        _ => "unknown",
-    }
+    APPROVALS.iter().find(|(name, _)| *name == policy).map_or("unknown", |(_, when)| when)
 }
 
 fn sandbox(policy: &Value) -> String {
@@ -96,6 +105,19 @@ pub fn rule(rule: &Value) -> Vec<Row> {
         ],
         vec![Span::new(Style::Hang, " ".repeat(11)), Span::new(Style::Dim, place)],
     ]
+}
+
+/// A rule with the whole path of its file; or what the entry of an approval says.
+#[must_use]
+pub fn whole(entry: &Value) -> Vec<Row> {
+    if entry["grant"].is_object() {
+        return grant(&entry["grant"]);
+    }
+    let known = &entry["rule"];
+    let mut lines = rule(known);
+    let place = format!("{}:{}", visible(known["file"].as_str().unwrap_or_default()), known["line"]);
+    lines.push(vec![Span::new(Style::Dim, place)]);
+    lines
 }
 
 fn grant(grant: &Value) -> Vec<Row> {

@@ -17,14 +17,7 @@ pub const ACTIONS: &[Action] = &[
 #[must_use]
 pub fn entries(answer: &Value) -> Vec<Entry> {
     let servers = answer["data"].as_array().into_iter().flatten();
-    let mut entries: Vec<Entry> = servers.map(|server| Entry::new(server.clone(), lines(server))).collect();
-    if entries.is_empty() {
-        entries.push(Entry {
-            value: None,
-            lines: vec![vec![Span::new(Style::Dim, "No MCP servers are configured. Press a to add one.")]],
-        });
-    }
-    entries
+    servers.map(|server| Entry::new(server.clone(), lines(server))).collect()
 }
 
 fn lines(server: &Value) -> Vec<Row> {

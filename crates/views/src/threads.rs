@@ -24,6 +24,7 @@ const KINDS: &[&str] =
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     id: String,
+    name: String,
     title: String,
     snippet: String,
     cwd: PathBuf,
@@ -51,6 +52,8 @@ pub enum Picked {
     Fork(String),
     Name(String, String),
     Delete(String),
+    /// Archive a thread, or restore it.
+    Archive(String, bool),
 }
 
 #[derive(Debug)]
@@ -131,6 +134,7 @@ impl Threads {
             let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
             let found = Found {
                 id: text("id"),
+                name: one_line(&printable(&text("name"))),
                 title: one_line(&printable(&title)),
                 snippet: one_line(&printable(entry["snippet"].as_str().unwrap_or_default())),
                 cwd: text("cwd").into(),
@@ -250,7 +254,12 @@ impl Threads {
             Key::Ctrl('f') => return self.selected().map_or(Picked::Nothing, Picked::Fork),
             Key::Ctrl('x') if was_deleting => return self.selected().map_or(Picked::Nothing, Picked::Delete),
             Key::Ctrl('x') => self.is_deleting = self.selected().is_some(),
-            Key::Ctrl('n') => self.naming = self.selected().map(|_| String::new()),
+            // The name that it has is changed, not typed again.
+            Key::Ctrl('n') => self.naming = self.shown().get(self.at).map(|(thread, _)| thread.name.clone()),
+            Key::Ctrl('e') => {
+                let chosen = self.shown().get(self.at).map(|(thread, _)| (thread.id.clone(), !thread.is_archived));
+                return chosen.map_or(Picked::Nothing, |(id, is_archived)| Picked::Archive(id, is_archived));
+            }
             Key::Esc | Key::Ctrl('c' | 'd') => return Picked::Cancelled,
             Key::Char('\t') if self.folder.is_some() => self.filter(|threads| threads.is_everywhere ^= true),
             Key::Ctrl('a') => self.filter(|threads| threads.has_archived ^= true),
@@ -281,7 +290,7 @@ impl Threads {
         title.push(shown.len().to_string());
         title.extend((self.is_asking && self.answered.is_none()).then(|| "searching".to_owned()));
         let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", title.join(" · ")))]];
-        let mut keys = hint_rows(self.keys(), width);
+        let mut keys = hint_rows(&self.keys(), width);
         keys.truncate((height / 4).clamp(1, 3));
         let room = height.saturating_sub(3 + keys.len()).max(1);
         let first = selection::first_in_view(self.at, shown.len(), room);
@@ -289,29 +298,51 @@ impl Threads {
             rows.push(self.row(thread, *depth, place == self.at, width));
         }
         if shown.is_empty() && !self.is_asking {
-            rows.push(vec![Span::new(Style::Dim, "  no thread matches")]);
+            rows.push(vec![Span::new(Style::Dim, format!("  {}", self.nothing()))]);
         }
         rows.resize(room + 1, Row::new());
         rows.push(vec![Span::new(Style::Dim, self.told.clone().unwrap_or_else(|| self.hidden()))]);
         rows.push(match &self.naming {
-            Some(name) => vec![Span::new(Style::Bold, "New name: "), Span::new(Style::Plain, printable(name))],
+            Some(name) => query::row("New name: ", name),
             None if self.query.is_empty() => {
                 vec![Span::new(Style::Bold, "> "), Span::new(Style::Dim, "Type to search")]
             }
-            None => vec![Span::new(Style::Bold, "> "), Span::new(Style::Plain, self.query.clone())],
+            None => query::row("> ", &self.query),
         });
         rows.extend(keys);
         rows
     }
 
-    fn keys(&self) -> &'static str {
-        match (self.is_deleting, self.folder.is_some()) {
-            (true, _) => "Press Ctrl-X again to delete this thread for good",
-            (_, true) => {
-                "Enter open · Tab folders · Ctrl-A archived · Ctrl-T agents · Ctrl-F fork · Ctrl-N name · Ctrl-X delete"
-            }
-            (_, false) => "Enter open · Ctrl-A archived · Ctrl-T agents · Ctrl-F fork · Ctrl-N name · Ctrl-X delete",
+    /// The reason why no thread is listed.
+    fn nothing(&self) -> &'static str {
+        match self.query.is_empty() {
+            true if self.found.is_empty() => "No threads yet.",
+            true => "No threads here. Those that are hidden are counted below.",
+            false => "No thread matches.",
         }
+    }
+
+    fn keys(&self) -> String {
+        if self.naming.is_some() {
+            return "Enter save · Esc cancel".to_owned();
+        }
+        if self.is_deleting {
+            return "Press Ctrl-X again to delete this thread for good".to_owned();
+        }
+        let enter = if self.is_fork { "Enter fork" } else { "Enter open" };
+        let folders = match (self.folder.is_some(), self.is_everywhere) {
+            (false, _) => "",
+            (true, true) => " · Tab this folder only",
+            (true, false) => " · Tab all folders",
+        };
+        let archived = if self.has_archived { "hide" } else { "show" };
+        let agents = if self.has_children { "hide" } else { "show" };
+        let is_archived = self.shown().get(self.at).is_some_and(|(thread, _)| thread.is_archived);
+        let archive = if is_archived { "restore" } else { "archive" };
+        format!(
+            "{enter} · Ctrl-F fork · Ctrl-N rename · Ctrl-E {archive} · Ctrl-X delete{folders} · Ctrl-A {archived} archived \
+             · Ctrl-T {agents} agents · Esc close"
+        )
     }
 
     fn row(&self, thread: &Found, depth: usize, is_selected: bool, width: usize) -> Row {
@@ -410,5 +441,33 @@ mod tests {
         threads.press(&Key::Char('N'));
         assert_eq!(threads.press(&Key::Enter), Picked::Name("b".to_owned(), "N".to_owned()));
         assert_eq!(threads.press(&Key::Ctrl('f')), Picked::Fork("b".to_owned()));
+    }
+
+    #[test]
+    fn a_thread_is_archived_and_restored_and_its_name_is_changed() {
+        let mut threads = Threads::new(false, Some("/w".into()), false);
+        let first = threads.question().expect("a list");
+        assert!(!text(&threads).contains("No threads"), "nothing is known yet");
+        let second = threads.take(&first, &answer(&[("a", "/w", None)]), "").expect("archived ones");
+        threads.take(&second, &answer(&[("b", "/w", None)]), "");
+        assert_eq!(threads.press(&Key::Ctrl('e')), Picked::Archive("a".to_owned(), true));
+        threads.press(&Key::Ctrl('a'));
+        threads.press(&Key::Down);
+        assert!(
+            text(&threads).contains("Ctrl-E restore") && text(&threads).contains("Esc close"),
+            "{}",
+            text(&threads)
+        );
+        assert_eq!(threads.press(&Key::Ctrl('e')), Picked::Archive("b".to_owned(), false));
+        threads.press(&Key::Ctrl('n'));
+        assert!(text(&threads).contains("New name: b▏\nEnter save · Esc cancel"), "{}", text(&threads));
+        threads.press(&Key::Char('c'));
+        assert_eq!(threads.press(&Key::Enter), Picked::Name("b".to_owned(), "bc".to_owned()));
+        let mut elsewhere = Threads::new(false, Some("/other".into()), false);
+        let asked = elsewhere.question().expect("a list");
+        let archived = elsewhere.take(&asked, &answer(&[("a", "/w", None)]), "").expect("archived ones");
+        elsewhere.take(&archived, &answer(&[]), "");
+        let shown = text(&elsewhere);
+        assert!(shown.contains("No threads here.") && shown.contains("hidden: 1 in other folders"), "{shown}");
     }
 }

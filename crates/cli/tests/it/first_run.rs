@@ -26,7 +26,7 @@ fn it_can_be_tried_offline() {
     let mut chat = Pty::start(&place, &["hello"]);
     chat.until("There is no API key yet. How do you want to start?");
     chat.until("none answers now: start Ollama or LM Studio");
-    chat.until("codex login --with-api-key");
+    chat.until("run `codex login` for a ChatGPT account");
     chat.until(MENU);
     chat.send("o");
     chat.until("The next run asks again.");

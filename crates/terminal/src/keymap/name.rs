@@ -76,9 +76,46 @@ pub fn name(key: &Key) -> String {
     }
 }
 
+/// The name of a key in a hint, as keyboards have it: `Ctrl-X`, `Shift-Tab`.
+#[must_use]
+pub fn label(key: &Key) -> String {
+    match key {
+        Key::Char(c) if !c.is_whitespace() => c.to_string(),
+        Key::Alt(c) if c.is_uppercase() => format!("Alt-Shift-{c}"),
+        Key::PageUp => "Page Up".to_owned(),
+        Key::PageDown => "Page Down".to_owned(),
+        key => {
+            let capital = |part: &str| {
+                let mut letters = part.chars();
+                letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+            };
+            name(key).split('-').map(capital).collect::<Vec<_>>().join("-")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_those_of_keyboards() {
+        let labels = [
+            (Key::Ctrl('x'), "Ctrl-X"),
+            (Key::Char('d'), "d"),
+            (Key::Char('\t'), "Tab"),
+            (Key::BackTab, "Shift-Tab"),
+            (Key::AltUp, "Alt-Up"),
+            (Key::Alt('>'), "Alt->"),
+            (Key::Alt('r'), "Alt-R"),
+            (Key::Alt('R'), "Alt-Shift-R"),
+            (Key::F(2), "F2"),
+            (Key::PageUp, "Page Up"),
+        ];
+        for (key, shown) in labels {
+            assert_eq!(label(&key), shown);
+        }
+    }
 
     #[test]
     fn names_are_read() {

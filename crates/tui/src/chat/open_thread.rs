@@ -164,14 +164,18 @@ impl<W: Write> Chat<W> {
             let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
             let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
             ids.push(text("id"));
-            entries.push(Entry { note: super::written(thread["updatedAt"].as_i64().unwrap_or_default()), title });
+            entries.push(Entry {
+                note: super::written(thread["updatedAt"].as_i64().unwrap_or_default()),
+                title,
+                ..Entry::default()
+            });
         }
         if ids.is_empty() {
             self.view.line("There is no other thread here yet. `codex threads list` shows those of all folders.");
             return Ok(());
         }
         if self.screen.capabilities().is_dumb {
-            for (at, Entry { note, title }) in entries.iter().enumerate() {
+            for (at, Entry { note, title, .. }) in entries.iter().enumerate() {
                 self.view.line(&format!("{:>3}  {note}  {}", at + 1, crate::one_line(title)));
             }
             self.view.line("Pick a thread by number (Enter to cancel):");

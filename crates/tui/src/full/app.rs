@@ -18,11 +18,11 @@ use serde_json::{Map, Value};
 use super::approval::Panel;
 use super::back::Left;
 use super::calls::Pending;
+use super::choices::Choice;
 use super::completion::Names;
 use super::composer::Composer;
 use super::layout;
 use super::mouse::Selection;
-use super::page::Page;
 use super::queue::Queue;
 use super::status::{Display, Told};
 use super::transcript::Transcript;
@@ -35,6 +35,7 @@ use crate::theme::{Rgb, Theme};
 use crate::{Row, Span, Style, printable};
 use codex_views::board::Board;
 use codex_views::list::List;
+use codex_views::page::Page;
 use codex_views::plan;
 use codex_views::threads::Threads;
 
@@ -131,10 +132,7 @@ pub(super) enum Overlay {
     Page(Page),
     Board(BoardKind, Board),
     Threads(Threads),
-    /// Earlier messages, to go back to.
-    Earlier(List),
-    /// Earlier prompts, to send again.
-    Prompts(List),
+    Choice(Choice, List),
     /// A search, while its text is typed.
     Search(String),
 }

@@ -14,6 +14,7 @@ use crate::key::Key;
 use crate::laid::wrapped;
 use crate::question::{Decision, Question, Readiness, choice};
 use crate::reply::{filled_in, reply};
+use crate::wrap::choice_rows;
 use crate::{Row, Span, Style};
 
 /// The most open requests that are listed.
@@ -128,7 +129,7 @@ impl Panel {
         if self.has_form() {
             return self.press_form(key, at, size);
         }
-        let (count, room) = (self.rows(size.0).0.len(), self.room(size.1));
+        let (count, room) = (self.rows(size.0).0.len(), self.room(size));
         let last = count.saturating_sub(room);
         let before = self.first_row;
         match key {
@@ -177,7 +178,7 @@ impl Panel {
                 None
             }
             FormKey::Ignored => {
-                let page = self.room(size.1);
+                let page = self.room(size);
                 match key {
                     Key::PageUp => self.first_row = self.first_row.saturating_sub(page),
                     Key::PageDown => self.first_row += page,
@@ -191,7 +192,7 @@ impl Panel {
     /// Scrolls to the field with the focus.
     fn follow_focus(&mut self, (width, height): (usize, usize)) {
         let (_, focus) = self.rows(width);
-        let room = self.room(height);
+        let room = self.room((width, height));
         if focus < self.first_row {
             self.first_row = focus;
         } else if focus >= self.first_row + room {
@@ -214,9 +215,11 @@ impl Panel {
     /// Notes whether the last row is in view.
     pub(super) fn settle(&mut self, (width, height): (usize, usize)) {
         if !self.is_empty() {
-            let (count, room) = (self.rows(width).0.len(), self.room(height));
+            let (count, room) = (self.rows(width).0.len(), self.room((width, height)));
             self.first_row = self.first_row.min(count.saturating_sub(room));
-            self.is_seen |= self.first_row + room >= count;
+            // On a screen that is too small for the choices, rows of the request are out of view.
+            let fits = height >= room + self.below(width);
+            self.is_seen |= fits && self.first_row + room >= count;
         }
     }
 
@@ -254,7 +257,7 @@ impl Panel {
     pub(super) fn shown(&self, (width, height): (usize, usize), now: Instant, next: &str) -> Vec<Row> {
         let Some(asked) = self.waiting.front() else { return Vec::new() };
         let (rows, _) = self.rows(width);
-        let (count, room) = (rows.len(), self.room(height));
+        let (count, room) = (rows.len(), self.room((width, height)));
         let others = match self.waiting.len() {
             1 => String::new(),
             waiting => format!("· 1 of {waiting}, {next} shows the next "),
@@ -266,23 +269,35 @@ impl Panel {
         let mut shown = vec![vec![Span::new(Style::Bar, format!(" {what} {others}{from}{left}"))]];
         shown.extend(self.list_in(height));
         shown.extend(rows.into_iter().skip(self.first_row).take(room));
-        let mut row = Row::new();
-        if !self.readiness.has_choices() {
-            row.push(Span::new(Style::Dim, "…"));
+        let row = if !self.readiness.has_choices() {
+            vec![Span::new(Style::Dim, "…")]
         } else if asked.form.is_some() {
-            row.extend(choice("tab", "next field  "));
-            row.extend(choice("enter", "go on or send  "));
-            row.extend(choice("esc", "no, and stop"));
+            Self::form_keys()
         } else if self.is_seen {
-            row = asked.question.choices();
+            asked.question.choices()
         } else {
-            let left = count.saturating_sub(self.first_row + room);
-            row.extend(choice("space", &format!("more ({left} rows)  ")));
-            row.extend(choice("n", "no  "));
-            row.extend(choice("esc", "no, and stop"));
-        }
-        shown.extend(crate::wrap::rows(&row, width.max(1)));
+            Self::choices_before(count.saturating_sub(self.first_row + room))
+        };
+        shown.extend(choice_rows(&row, width));
         shown
+    }
+
+    /// The choices before the last row was in view.
+    fn choices_before(left: usize) -> Row {
+        let mut row = Row::new();
+        row.extend(choice("space", &format!("more ({left} rows)  ")));
+        row.extend(choice("n", "no  "));
+        row.extend(choice("esc", "no, and stop"));
+        row
+    }
+
+    /// The keys of a form.
+    fn form_keys() -> Row {
+        let mut row = Row::new();
+        row.extend(choice("tab", "next field  "));
+        row.extend(choice("enter", "go on or send  "));
+        row.extend(choice("esc", "no, and stop"));
+        row
     }
 
     /// The list of open requests, if there is room for it.
@@ -290,8 +305,18 @@ impl Panel {
         Some(self.list()).filter(|list| height >= list.len() * 3 + 6).unwrap_or_default()
     }
 
-    /// The number of rows for the request on a screen of a height: one each is for the title, the choices and the status.
-    fn room(&self, height: usize) -> usize {
-        height.saturating_sub(4 + self.list_in(height).len()).max(1)
+    /// The number of rows below the request: those of the choices at their longest, so that nothing moves, and the status.
+    fn below(&self, width: usize) -> usize {
+        let Some(asked) = self.waiting.front() else { return 1 };
+        let rows = |row: &Row| choice_rows(row, width).len();
+        match asked.form {
+            Some(_) => 1 + rows(&Self::form_keys()),
+            None => 1 + rows(&asked.question.choices()).max(rows(&Self::choices_before(9999))),
+        }
+    }
+
+    /// The number of rows for the request on a screen of a size. There is a title above it.
+    fn room(&self, (width, height): (usize, usize)) -> usize {
+        height.saturating_sub(1 + self.list_in(height).len() + self.below(width)).max(1)
     }
 }

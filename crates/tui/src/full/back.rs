@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::app::{App, Effect, Overlay};
 use super::calls::Pending;
+use super::choices::Choice;
 use crate::Style;
 use crate::chat::ThreadToOpen;
 use crate::picker::Entry;
@@ -31,18 +32,19 @@ impl App {
             let Some(item) = turn.items().iter().find(|item| item.kind() == "userMessage") else { continue };
             let message = item.members().get("content").map(Message::from_input).unwrap_or_default();
             let value = json!({"back": back + 1, "input": message.input()}).to_string();
-            entries.push((value, Entry { note: format!("{} back", back + 1), title: message.text }));
+            let note = format!("{} back", back + 1);
+            entries.push((value, Entry { note, title: message.text, ..Entry::default() }));
         }
         if entries.is_empty() {
             self.hint = Some("There is no earlier message".to_owned());
             return;
         }
-        self.overlay = Some(Overlay::Earlier(List::new("Go back to before a message", entries)));
+        self.overlay = Some(Overlay::Choice(Choice::Earlier, List::new("Go back to before a message", entries)));
     }
 
     /// Continues before a message, whose text can be changed and sent again.
-    pub(super) fn go_back(&mut self, value: Option<&str>) {
-        let (Some(value), Some(thread)) = (value, self.open_thread()) else { return };
+    pub(super) fn go_back(&mut self, value: &str) {
+        let Some(thread) = self.open_thread() else { return };
         let chosen: Value = serde_json::from_str(value).unwrap_or_default();
         let message = Message::from_input(&chosen["input"]);
         let back = chosen["back"].as_u64().and_then(|back| usize::try_from(back).ok()).unwrap_or(1);
@@ -76,7 +78,7 @@ impl App {
         left.push(Left { thread: thread.clone(), copy, turns });
         self.call("thread/unsubscribe", json!({"threadId": thread}), Pending::Nothing);
         self.opened(Ok(answer), false);
-        self.calls.left = left;
+        (self.calls.left, self.hint) = (left, None);
         self.composer.editor.restore(&message.parts());
         let key = self.settings.keymap.key_of("forward");
         self.say(Style::Dim, "back", &format!("this is a copy; {key} returns to the conversation that you left"));

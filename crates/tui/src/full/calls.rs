@@ -6,14 +6,12 @@ use serde_json::{Value, json};
 
 use super::app::{App, Effect, Opened, Overlay};
 use super::changes;
-use super::layout;
 use super::loading;
-use super::page::Page;
 use super::queue::QueueStep;
 use super::transcript::HEAD;
 use super::views::{self, Wanted};
 use crate::chat::sandbox_name;
-use crate::{Row, Span, Style, one_line, printable};
+use crate::{Row, Span, Style, visible};
 use codex_dialogue::message::Message;
 
 /// The git command for listing changes: nothing that a repository configures is run.
@@ -35,7 +33,8 @@ pub(super) enum Pending {
     View(Wanted),
     Branch,
     Diff,
-    NewFiles(String),
+    /// The changes of known files; `None` if there is no commit to compare with.
+    NewFiles(Option<String>),
     Models,
     Model(String),
     Policies {
@@ -93,6 +92,9 @@ impl App {
         let has_turns = !turns.is_empty() || !text("/thread/preview").is_empty();
         let open = turns.last().filter(|turn| turn["status"] == "inProgress").and_then(|turn| turn["id"].as_str());
         let open = open.map(str::to_owned);
+        if self.thread_id().is_some_and(|before| before == text("/thread/forkedFromId")) {
+            self.hint = Some("This is a copy; the thread that you left is unchanged".to_owned());
+        }
         self.transcript.clear();
         self.follow(text("/thread/id"));
         if !std::mem::take(&mut self.calls.is_kin) {
@@ -185,14 +187,14 @@ impl App {
                 self.branch = answer.ok().and_then(|answer| output(&answer)).map(|text| text.trim().to_owned());
             }
             (Pending::Diff, answer) => {
-                let diff = answer.ok().and_then(|answer| output(&answer)).unwrap_or_default();
+                let diff = answer.ok().and_then(|answer| output(&answer));
                 self.git(&["ls-files", "--others", "--exclude-standard"], Pending::NewFiles(diff));
             }
             (Pending::NewFiles(diff), answer) => {
-                let new = answer.ok().and_then(|answer| output(&answer)).unwrap_or_default();
-                self.show_diff(&diff, &new);
+                let new = answer.ok().and_then(|answer| output(&answer));
+                self.show_diff(diff.as_deref(), new.as_deref());
             }
-            (Pending::Models, Ok(answer)) => self.show_models(&answer),
+            (Pending::Models, Ok(answer)) => self.offer_models(&answer),
             (Pending::Model(name), Ok(_)) => {
                 if let Some(thread) = &mut self.thread {
                     thread.model.clone_from(&name);
@@ -257,29 +259,22 @@ impl App {
         self.git(&["symbolic-ref", "--short", "--quiet", "HEAD"], Pending::Branch);
     }
 
-    fn show_diff(&mut self, diff: &str, new: &str) {
+    fn show_diff(&mut self, diff: Option<&str>, new: Option<&str>) {
+        if diff.is_none() && new.is_none() {
+            return self.remark(Style::Yellow, "Git lists no changes here: this folder is not in a repository.");
+        }
+        let (diff, new) = (diff.unwrap_or_default(), new.unwrap_or_default());
         if diff.is_empty() && new.is_empty() {
             return self.remark(Style::Dim, "No uncommitted changes.");
         }
-        let title = match new.lines().count() {
-            0 => "Uncommitted changes".to_owned(),
-            count => format!("Uncommitted changes, and {count} new files: {}", crate::one_line(&printable(new))),
+        let file = |name: &str| {
+            let note = Span::new(Style::Dim, " (not added to git yet)");
+            vec![Span::new(Style::Bold, format!("new {}", visible(name))), note]
         };
-        let page = Page::of(title, changes::of_text(diff), &self.transcript.cwd);
+        let mut before: Vec<Row> = new.lines().map(file).collect();
+        before.extend((!before.is_empty() && !diff.is_empty()).then(Row::new));
+        let page = changes::page("Uncommitted changes", before, changes::of_text(diff), &self.transcript.cwd);
         self.overlay = Some(Overlay::Page(page));
-    }
-
-    fn show_models(&mut self, answer: &Value) {
-        let now = self.thread.as_ref().map(|thread| thread.model.clone()).unwrap_or_default();
-        let mut lines = vec![layout::note(Style::Dim, "model", &now)];
-        for model in answer["data"].as_array().into_iter().flatten() {
-            let text = |name: &str| printable(model[name].as_str().unwrap_or_default()).into_owned();
-            lines.push(vec![
-                Span::new(Style::Hang, format!("  {:<24}", text("model"))),
-                Span::new(Style::Dim, one_line(&text("description"))),
-            ]);
-        }
-        self.transcript.note(lines);
     }
 }
 

@@ -3,8 +3,11 @@
 //!
 //! Invariant: pure. Nothing invisible in a diff stays invisible.
 
+use std::path::Path;
+
 use codex_client::diff::{FileDiff, Kind, Line, Side};
 use codex_client::event::Members;
+use codex_views::page::Page;
 use serde_json::Value;
 
 use super::layout::{Context, Fold, more, split_lines};
@@ -12,7 +15,7 @@ use crate::wrap::{row_columns, rows};
 use crate::{Row, Span, Style, diff, visible};
 
 /// From this width on, the old and the new lines are next to each other.
-pub(super) const SPLIT_WIDTH: usize = 160;
+const SPLIT_WIDTH: usize = 160;
 /// The number of lines of a file that a preview shows.
 const PREVIEW_LINES: usize = 40;
 /// The number of files whose lines a preview shows, and of those that it names.
@@ -47,7 +50,7 @@ fn of_change(change: &Value, context: Context<'_>) -> Vec<Row> {
 }
 
 /// The change of one file.
-pub(super) fn of_file(file: &FileDiff, context: Context<'_>) -> Vec<Row> {
+fn of_file(file: &FileDiff, context: Context<'_>) -> Vec<Row> {
     let mut lines = vec![head(file, context)];
     let most = match context.fold {
         Fold::Commands => return lines,
@@ -86,7 +89,7 @@ pub(super) fn of_file(file: &FileDiff, context: Context<'_>) -> Vec<Row> {
 }
 
 fn head(file: &FileDiff, context: Context<'_>) -> Row {
-    let name = |path: &str| visible(&diff::relative(std::path::Path::new(path), context.cwd)).replace('\n', "\\n");
+    let name = |path: &str| visible(&diff::relative(Path::new(path), context.cwd)).replace('\n', "\\n");
     let what = match file.kind {
         Kind::Add => "add",
         Kind::Delete => "delete",
@@ -189,10 +192,31 @@ pub(super) enum Source {
     Files(Vec<FileDiff>),
 }
 
+impl Source {
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Lines(lines) => lines.is_empty(),
+            Self::Files(files) => files.is_empty(),
+        }
+    }
+}
+
+/// A page of changes below some lines; paths are relative to a folder.
+pub(super) fn page(title: &str, before: Vec<Row>, source: Source, cwd: &Path) -> Page {
+    let cwd = cwd.to_owned();
+    let layout = move |width| {
+        let context = Context { cwd: &cwd, width, fold: Fold::All };
+        let lines: Vec<Row> = match &source {
+            Source::Lines(lines) => lines.clone(),
+            Source::Files(files) => files.iter().flat_map(|file| of_file(file, context)).collect(),
+        };
+        before.iter().cloned().chain(lines).collect()
+    };
+    Page::laid(title, SPLIT_WIDTH, Box::new(layout))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use expect_test::expect;
     use serde_json::json;
 

@@ -9,46 +9,10 @@ use super::views::{BoardKind, Only, Wanted};
 use crate::chat::{AGENTS, INIT, ThreadToOpen};
 use crate::key::Key;
 use crate::keymap::Context;
-use crate::picker::Picked;
-use crate::slash::{HELP, Slash};
-use crate::theme;
+use crate::slash::{HELP, MORE, Slash};
 use crate::vim::Vim;
-use crate::{Row, Span, Style, printable, slash};
+use crate::{Row, Span, Style, printable, query, slash};
 use codex_dialogue::message::Message;
-
-/// The commands of the full screen besides those of the line chat.
-pub(super) const MORE: &[(&str, &str)] = &[
-    ("/fork", "continue in a copy of this thread"),
-    ("/rename NAME", "name this thread"),
-    ("/usage", "show tokens, cost and limits"),
-    ("/timeline [TEXT]", "list the items of this thread, or those with a text"),
-    ("/mcp", "show MCP servers and their tools"),
-    ("/ps", "show background terminals"),
-    ("/diff turn, /diff thread", "show the changes of the latest turn, or of all"),
-    ("/copy, /copy code", "copy the last answer, or its last block of code"),
-    ("/export [FILE]", "write the conversation as Markdown"),
-    ("/archive", "archive this thread and start another"),
-    ("/queue", "edit, drop or send queued messages"),
-    ("/stop", "stop the turn; without one, all background terminals"),
-    ("/fold", "show commands only, a preview, or all output"),
-    ("/theme NAME", "auto, dark, light, ansi, contrast, plain, or one of yours"),
-    ("/keys", "list the keys"),
-    ("/vim", "switch the keys of vi on or off"),
-    ("/forward", "after going back, return to the newer conversation"),
-];
-
-/// Other names of commands, as other releases have them.
-const SAME: &[(&str, &str)] = &[
-    ("permissions", "approvals"),
-    ("clear", "new"),
-    ("sessions", "resume"),
-    ("undo", "back"),
-    ("context", "usage"),
-    ("agent", "agents"),
-    ("subagents", "agents"),
-    ("keymap", "keys"),
-    ("raw", "fold"),
-];
 
 impl App {
     pub(super) fn submit(&mut self) {
@@ -77,7 +41,7 @@ impl App {
             }
             return;
         }
-        let line = renamed(&text);
+        let line = slash::renamed(&text);
         match slash::read(&line) {
             Some(command) => {
                 self.history.add(None, &text);
@@ -103,12 +67,11 @@ impl App {
                 self.page("Status", lines);
             }
             Slash::Diff if line.trim().ends_with(" turn") || line.trim().ends_with(" thread") => {
-                let page = self.changes_page(line.trim().ends_with(" thread"));
-                self.overlay = Some(Overlay::Page(page));
+                self.show_changes(line.trim().ends_with(" thread"));
             }
             Slash::Diff => self.git(&["diff", "HEAD", "--no-ext-diff", "--no-textconv", "--no-color"], Pending::Diff),
             Slash::Model(None) => self.call("model/list", json!({}), Pending::Models),
-            Slash::Model(Some(name)) => self.configure(json!({"model": name}), Pending::Model(name)),
+            Slash::Model(Some(name)) => self.choose_model(name),
             Slash::Approvals(words) if words.is_empty() => self.open_board(BoardKind::Policy),
             Slash::Approvals(words) => self.approvals(&words, false),
             Slash::New | Slash::Resume(_) | Slash::Compact | Slash::Init | Slash::Review(_)
@@ -173,6 +136,7 @@ impl App {
                 let fold = self.transcript.cycle();
                 self.hint = Some(format!("Showing: {}", fold.name()));
             }
+            "theme" if rest.is_empty() => self.offer_themes(),
             "theme" => self.choose_theme(&rest),
             "keys" => {
                 let lines = self.key_lines();
@@ -190,9 +154,10 @@ impl App {
                     self.effect(Effect::Open(ThreadToOpen::Fork(id)));
                 }
             }
-            "rename" if !rest.is_empty() => {
+            "rename" if rest.is_empty() => self.remark(Style::Yellow, "Type a name behind it: /rename NAME"),
+            "rename" => {
                 let params = json!({"threadId": self.thread_id(), "name": rest});
-                self.call("thread/name/set", params, Pending::Tell);
+                self.call("thread/name/set", params, Pending::View(Wanted::Named(rest)));
             }
             "export" => self.export(Some(rest).filter(|name| !name.is_empty())),
             "archive" => {
@@ -209,20 +174,6 @@ impl App {
                 self.say(Style::Dim, "file", file.as_deref().unwrap_or("this thread has no file yet"));
             }
             name => self.remark(Style::Yellow, &format!("Unknown command /{name}. Type /help for a list")),
-        }
-    }
-
-    fn choose_theme(&mut self, name: &str) {
-        if let Some(own) = self.settings.display.themes.iter().find(|own| own.name == name) {
-            return self.theme.wear(own);
-        }
-        match name.parse::<theme::ThemeName>() {
-            Ok(name) => self.theme.choose(name),
-            Err(why) => {
-                let own: Vec<&str> = self.settings.display.themes.iter().map(|own| own.name.as_str()).collect();
-                let own = if own.is_empty() { String::new() } else { format!(", {}", own.join(", ")) };
-                self.remark(Style::Yellow, &format!("{why}{own}"));
-            }
         }
     }
 
@@ -280,12 +231,16 @@ impl App {
         self.call("review/start", params, Pending::Start(Message::default()));
     }
 
+    pub(super) fn choose_model(&mut self, name: String) {
+        self.configure(json!({"model": name}), Pending::Model(name));
+    }
+
     fn configure(&mut self, mut change: Value, pending: Pending) {
         change["threadId"] = json!(self.thread_id());
         self.call("thread/settings/update", change, pending);
     }
 
-    fn approvals(&mut self, words: &[String], is_confirmed: bool) {
+    pub(super) fn approvals(&mut self, words: &[String], is_confirmed: bool) {
         let (mut change, mut approvals, mut sandbox) = (json!({}), None, None);
         for word in words {
             if let Ok(policy) = word.parse::<AskForApproval>() {
@@ -304,6 +259,8 @@ impl App {
         }
         if !is_confirmed && self.is_reckless(approvals.as_deref(), sandbox.as_deref()) {
             self.calls.unconfirmed = Some(words.to_vec());
+            // The answer is typed below the conversation.
+            self.overlay = None;
             let what = "commands would run without a sandbox and without asking you. Type yes to confirm";
             return self.say(Style::Red, "careful", what);
         }
@@ -316,6 +273,7 @@ impl App {
         thread.sandbox = sandbox.unwrap_or_else(|| thread.sandbox.clone());
         let text = format!("{}, sandbox: {}", thread.approvals, thread.sandbox);
         self.say(Style::Dim, "approvals", &text);
+        self.refresh_open(BoardKind::Policy);
     }
 
     /// Whether a change leaves neither a sandbox nor approvals.
@@ -346,19 +304,7 @@ impl App {
             }
             Some(Overlay::Board(kind, board)) => self.board_key(kind, board, key),
             Some(Overlay::Threads(threads)) => self.threads_key(threads, key),
-            Some(Overlay::Earlier(mut list)) => match list.press(key) {
-                Picked::Open => self.overlay = Some(Overlay::Earlier(list)),
-                Picked::Entry(at) => self.go_back(list.values.get(at).map(String::as_str)),
-                Picked::Nothing => {}
-            },
-            Some(Overlay::Prompts(mut list)) => match list.press(key) {
-                Picked::Open => self.overlay = Some(Overlay::Prompts(list)),
-                Picked::Entry(at) => {
-                    let text = list.values.get(at).cloned().unwrap_or_default();
-                    self.composer.replace(&text);
-                }
-                Picked::Nothing => {}
-            },
+            Some(Overlay::Choice(choice, list)) => self.choice_key(choice, list, key),
             Some(Overlay::Search(mut text)) => match key {
                 Key::Enter => {
                     self.calls.sought = text;
@@ -366,13 +312,8 @@ impl App {
                 }
                 Key::Esc | Key::Ctrl('c' | 'd') => {}
                 key => {
-                    match key {
-                        Key::Char(c) => text.push(*c),
-                        Key::Backspace => drop(text.pop()),
-                        Key::Paste(pasted) => text.push_str(pasted.lines().next().unwrap_or_default()),
-                        _ => {}
-                    }
-                    self.overlay = Some(Overlay::Search(crate::printable(&text).into_owned()));
+                    query::edit(&mut text, key);
+                    self.overlay = Some(Overlay::Search(text));
                 }
             },
             None => {}
@@ -398,15 +339,4 @@ impl App {
         }
         lines
     }
-}
-
-/// A line with the name of this release for its command.
-fn renamed(text: &str) -> String {
-    let line = text.trim();
-    let found = SAME.iter().find(|(other, _)| {
-        line.strip_prefix('/')
-            .and_then(|rest| rest.strip_prefix(other))
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    });
-    found.map_or_else(|| text.to_owned(), |(other, name)| line.replacen(other, name, 1))
 }

@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::calls::Pending;
-use super::commands::MORE;
-use crate::Style;
-use crate::slash::HELP;
+use crate::{Style, slash};
 
 /// The id of the search for files, and the most files in a list.
 const SEARCH: &str = "codex-chat";
@@ -73,15 +71,13 @@ impl App {
             let params = json!({"threadId": self.thread_id()});
             self.call("customPrompt/list", params, Pending::Prompts);
         }
-        let name = |usage: &str| usage.split(' ').next().unwrap_or_default().to_owned();
-        let known = HELP.iter().chain(MORE).map(|(usage, what)| (name(usage), (*what).to_owned()));
         let saved = self.names.prompts.iter().map(|prompt| (format!("{PROMPTS}{} ", prompt.name), prompt.help.clone()));
         // A prompt is also found by its own name.
         let short = word.trim_start_matches('/');
         let fits = |(full, _): &(String, String)| {
             full.starts_with(word) || full.strip_prefix(PROMPTS).is_some_and(|own| own.starts_with(short))
         };
-        let entries = known.chain(saved).filter(fits).collect();
+        let entries = slash::completions(word).into_iter().chain(saved.filter(fits)).collect();
         self.composer.offer(entries);
     }
 

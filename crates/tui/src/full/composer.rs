@@ -22,6 +22,8 @@ const DRAFT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Completions {
     pub(super) entries: Vec<(String, String)>,
+    /// The word that they complete.
+    word: String,
     at: usize,
 }
 
@@ -72,12 +74,15 @@ impl Composer {
                 let (word, _) = list.entries.get(list.at)?.clone();
                 let is_whole = self.editor.word() == word.trim_end();
                 self.list = None;
-                if is_whole && *key == Key::Enter {
-                    // It is complete already, so Enter sends it.
+                if !is_whole {
+                    self.editor.put_word(&word);
+                    self.editor.word().clone_into(&mut self.refused);
+                }
+                let is_command = word.starts_with('/') && !word.ends_with(' ');
+                if *key == Key::Enter && (is_whole || is_command) {
+                    // Nothing has to be added to it, so Enter sends it.
                     return None;
                 }
-                self.editor.put_word(&word);
-                self.editor.word().clone_into(&mut self.refused);
             }
             _ => return None,
         }
@@ -95,8 +100,12 @@ impl Composer {
     }
 
     pub(super) fn offer(&mut self, entries: Vec<(String, String)>) {
-        let at = self.list.as_ref().map_or(0, |list| list.at).min(entries.len().saturating_sub(1));
-        self.list = (!entries.is_empty()).then_some(Completions { entries, at });
+        let word = self.editor.word().to_owned();
+        // More entries for the same word keep the selected one; another word begins with the best one.
+        let before = self.list.take().filter(|list| list.word == word);
+        let chosen = before.and_then(|list| list.entries.into_iter().nth(list.at)).map(|(entry, _)| entry);
+        let at = chosen.and_then(|chosen| entries.iter().position(|(entry, _)| *entry == chosen)).unwrap_or(0);
+        self.list = (!entries.is_empty()).then_some(Completions { entries, word, at });
     }
 
     /// Takes the text.
@@ -106,6 +115,15 @@ impl Composer {
             vim.reset();
         }
         self.editor.take()
+    }
+
+    /// Removes the text, which undo brings back; whether there was any.
+    pub(super) fn clear(&mut self) -> bool {
+        self.list = None;
+        if let Some(vim) = &mut self.vim {
+            vim.reset();
+        }
+        self.editor.clear()
     }
 
     /// Takes the message, with those skills that its text names.

@@ -5,7 +5,7 @@
 use super::app::{App, Overlay};
 use super::transcript::Place;
 use crate::laid::{LaidRow, fitted, with_found};
-use crate::wrap::typed_rows_with;
+use crate::wrap::{hint_rows, typed_rows_with};
 use crate::{Row, Span, Style};
 use codex_dialogue::paint::Frame;
 
@@ -29,7 +29,7 @@ impl App {
             Some(Overlay::Page(page)) => page.rows((width, room)),
             Some(Overlay::Board(_, board)) => board.rows((width, room)),
             Some(Overlay::Threads(threads)) => threads.rows((width, room)),
-            Some(Overlay::Earlier(list) | Overlay::Prompts(list)) => list.rows((width, room)),
+            Some(Overlay::Choice(_, list)) => list.rows((width, room)),
             Some(Overlay::Search(_)) | None => self.transcript_rows((width, room)),
         };
         rows.resize(room, Row::new());
@@ -86,22 +86,31 @@ impl App {
         Below { rows, cursor }
     }
 
-    /// The line above the prompt.
+    /// The line above the prompt: the turn that runs, the last message to the person, and that the view is scrolled back. As
+    /// many of its parts as fit.
     fn working_row(&self) -> Option<Row> {
-        let text = match &self.running {
-            Some(running) => {
-                let steps = match running.steered {
-                    0 => String::new(),
-                    1 => " · 1 message sent".to_owned(),
-                    count => format!(" · {count} messages sent"),
-                };
-                let seconds = self.now.saturating_duration_since(running.since).as_secs();
-                format!("Working… {seconds} s{steps} · Esc or Ctrl-C to stop")
+        let key = |action: &str| self.settings.keymap.key_of(action);
+        let mut parts = Vec::new();
+        if let Some(running) = &self.running {
+            parts.push(format!("Working… {} s", self.now.saturating_duration_since(running.since).as_secs()));
+        }
+        if self.is_warned {
+            parts.push(format!("Press {} again to quit", key("interrupt")));
+        }
+        parts.extend(self.hint.clone());
+        if let Some(running) = &self.running {
+            let keys = [key("stop"), key("interrupt")];
+            let keys: Vec<&str> = keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect();
+            parts.push(format!("{} to stop", keys.join(" or ")));
+            match running.steered {
+                0 => {}
+                1 => parts.push("1 message sent".to_owned()),
+                count => parts.push(format!("{count} messages sent")),
             }
-            None if self.is_warned => "Press Ctrl-C again to quit".to_owned(),
-            None if self.transcript.top.is_some() => "Scrolled back · Alt-> for the end".to_owned(),
-            None => self.hint.clone()?,
-        };
-        Some(vec![Span::new(Style::Dim, text)])
+        }
+        if self.transcript.top.is_some() {
+            parts.push(format!("Scrolled back, {} for the end", key("bottom")));
+        }
+        hint_rows(&parts.join(" · "), self.size.0).into_iter().next().filter(|_| !parts.is_empty())
     }
 }

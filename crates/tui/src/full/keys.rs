@@ -13,11 +13,6 @@ use crate::Style;
 use crate::editor::Edit;
 use crate::key::Key;
 use crate::keymap::Context;
-use crate::picker::Entry;
-use codex_views::list::List;
-
-/// The most earlier prompts to pick from.
-const MOST_PROMPTS: usize = 500;
 
 /// The time between two presses of Esc that belong together.
 const TWICE: Duration = Duration::from_millis(600);
@@ -133,21 +128,6 @@ impl App {
         true
     }
 
-    /// Offers earlier prompts, the latest first.
-    fn offer_prompts(&mut self) {
-        let entries: Vec<_> = self
-            .history
-            .latest(MOST_PROMPTS)
-            .into_iter()
-            .map(|text| (text.clone(), Entry { note: String::new(), title: text }))
-            .collect();
-        if entries.is_empty() {
-            self.hint = Some("There is no earlier prompt".to_owned());
-            return;
-        }
-        self.overlay = Some(Overlay::Prompts(List::new("Earlier prompts", entries)));
-    }
-
     pub(super) fn scroll(&mut self, by: isize) {
         let size = self.transcript_size();
         let thread = self.thread.as_ref().and_then(|open| self.client.thread(&open.id));
@@ -208,10 +188,11 @@ impl App {
         if std::mem::replace(&mut self.is_warned, true) {
             return self.effect(Effect::Leave);
         }
+        self.hint = None;
         if self.running.is_some() {
             self.stop_turn();
-        } else {
-            self.composer.take();
+        } else if self.composer.clear() {
+            self.hint = Some(format!("{} brings the text back", self.settings.keymap.key_of("undo")));
         }
     }
 

@@ -7,6 +7,7 @@ use super::app::App;
 use super::calls::Pending;
 use crate::key::Key;
 use crate::keymap::Context;
+use crate::wrap::hint_rows;
 use crate::{Row, Span, Style};
 use codex_dialogue::message::Message;
 
@@ -277,7 +278,7 @@ impl App {
         let key = |action: &str| self.settings.keymap.key_of(action);
         if self.queue.at.is_some() {
             let text = format!(
-                "{} edit · {} drop · {} send now · {} and {} move · {} done",
+                "{} edit · {} drop · {} send now · {}, {} move · {} done",
                 key("queue-edit"),
                 key("queue-drop"),
                 key("queue-send"),
@@ -285,9 +286,10 @@ impl App {
                 key("queue-move-down"),
                 key("queue-close")
             );
-            rows.push(vec![Span::new(Style::Dim, text)]);
+            rows.extend(hint_rows(&text, self.size.0));
         } else if self.queue.is_paused && !self.queue.entries.is_empty() && self.running.is_none() {
-            let text = format!("The queue waits: {} and {} send a message", key("edit-queue"), key("queue-send"));
+            let text =
+                format!("The queue is paused: {}, then {} sends a message", key("edit-queue"), key("queue-send"));
             rows.push(vec![Span::new(Style::Dim, text)]);
         }
         rows

@@ -1,6 +1,7 @@
 //! Screens as a terminal shows them, drawn from inputs.
 
 mod back;
+mod choices;
 mod composer;
 mod display;
 mod keys;

@@ -12,7 +12,7 @@ use codex_client::state::Thread;
 
 use super::layout::{self, Context, Fold};
 use crate::Row;
-use crate::laid::{LaidRow, LaidText, logical};
+use crate::laid::{LaidRow, LaidText, rows_with};
 
 /// The key of the note before all items.
 pub(super) const HEAD: &str = "head";
@@ -359,8 +359,8 @@ impl Transcript {
     /// The places of an entry with a text.
     fn places_with(&self, entry: usize, thread: Option<&Thread>, width: usize, needle: &str) -> Vec<Place> {
         let rows = self.rows(entry, thread, width);
-        let has = |laid: &LaidRow| logical(&laid.row).to_lowercase().contains(needle);
-        rows.iter().enumerate().filter(|(_, laid)| has(laid)).map(|(row, _)| Place { entry, row }).collect()
+        let rows: Vec<&LaidRow> = rows.iter().collect();
+        rows_with(&rows, needle).into_iter().map(|row| Place { entry, row }).collect()
     }
 
     fn is_folded(&self, at: usize) -> bool {

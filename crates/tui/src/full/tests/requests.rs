@@ -110,7 +110,7 @@ fn all_open_requests_are_listed_and_shown_in_turn() {
     asked(&mut screen, "child", 3, "item/commandExecution/requestApproval", params);
     arm(&mut screen, 1);
     let text = screen.text();
-    assert!(text.contains("1 of 3, tab shows the next"), "{text}");
+    assert!(text.contains("1 of 3, Tab shows the next"), "{text}");
     assert!(text.contains("» command first") && text.contains("  command third · asked by child"), "{text}");
     // The next one has to be looked at first.
     screen.press(&[Key::Char('\t'), Key::Char('y')]);
@@ -279,4 +279,37 @@ fn other_keys_can_answer() {
     assert_eq!(decisions(&screen), [], "it has another key now");
     screen.press(&[Key::Ctrl('y')]);
     assert_eq!(decisions(&screen), [Decision::Allow]);
+}
+
+#[test]
+fn on_a_narrow_screen_the_whole_request_is_in_view_before_it_is_approved() {
+    // The choices need several rows, which the request must not be behind.
+    for (width, height) in [(24, 12), (16, 14), (30, 9)] {
+        let mut screen = Screen::new(width, height);
+        screen.start_turn();
+        ask(&mut screen, 1, "first\nsecond\nthird\nfourth\nfifth");
+        let mut seen = String::new();
+        for number in 1..9 {
+            arm(&mut screen, number);
+            seen.push_str(&screen.text());
+            if screen.text().contains("[y]") {
+                break;
+            }
+            assert!(screen.text().contains("[space] more"), "{}", screen.text());
+            screen.press(&[Key::Char('y'), Key::Char(' ')]);
+            assert_eq!(decisions(&screen), []);
+        }
+        let words = ["Approval", "| first", "| second", "| fifth", "[y] yes", "[esc] no, and", "waiting"];
+        assert!(words.iter().all(|word| seen.contains(word)), "{width}x{height}: {seen}");
+        screen.press(&[Key::Char('y')]);
+        assert_eq!(decisions(&screen).len(), 1);
+    }
+    let mut screen = Screen::new(10, 5);
+    screen.start_turn();
+    ask(&mut screen, 1, "one");
+    arm(&mut screen, 1);
+    screen.press(&[Key::Char('y')]);
+    assert_eq!(decisions(&screen), [], "there is no room for the request");
+    screen.press(&[Key::Char('n')]);
+    assert_eq!(decisions(&screen).len(), 1);
 }

@@ -11,7 +11,7 @@ use crate::vim::Vim;
 
 /// Plays something on screens of both widths, and compares them with their goldens.
 #[track_caller]
-fn golden(name: &str, height: u16, play: impl Fn(&mut Screen)) {
+pub(super) fn golden(name: &str, height: u16, play: impl Fn(&mut Screen)) {
     for width in [80, 160] {
         let mut screen = Screen::new(width, height);
         play(&mut screen);

@@ -4,6 +4,7 @@ use codex_client::Event;
 use serde_json::{Value, json};
 
 use codex_views::board::{Board, Pressed};
+use codex_views::page::Page;
 use codex_views::{agents, policy, servers, terminals, threads};
 
 use super::timeline;
@@ -11,7 +12,6 @@ use super::timeline::Only;
 use crate::chat::{ThreadToOpen, command_text};
 use crate::full::app::{App, Effect, Overlay};
 use crate::full::calls::Pending;
-use crate::full::page::Page;
 use crate::key::Key;
 use crate::{Row, Span, Style, one_line, printable};
 
@@ -34,7 +34,7 @@ impl BoardKind {
             Self::Servers => {
                 Board::new("MCP servers", "tools", servers::ACTIONS).or_say("No MCP servers yet. Press a to add one.")
             }
-            Self::Policy => Board::new("Approval policy", "show", policy::ACTIONS),
+            Self::Policy => Board::new("Approval policy", "open", policy::ACTIONS),
             Self::Terminals => Board::new("Background terminals", "go to it", terminals::ACTIONS)
                 .or_say("No command runs in the background."),
             Self::Timeline(only) => {
@@ -63,6 +63,8 @@ pub(in crate::full) enum Wanted {
     ThreadChanged(String),
     /// The output of the program of the status line.
     StatusLine,
+    /// The open thread has this name.
+    Named(String),
     /// The file of an export.
     Exported,
     /// The thread is archived, and the chat goes on in a new one.
@@ -97,6 +99,13 @@ impl App {
                     board.go_to_end();
                 }
             }
+        }
+    }
+
+    /// Asks for the contents of a board again if it is open.
+    pub(in crate::full) fn refresh_open(&mut self, kind: BoardKind) {
+        if self.board_mut(kind).is_some() {
+            self.refresh(kind);
         }
     }
 
@@ -159,18 +168,10 @@ impl App {
                 self.page_over((kind, board), &title, servers::tools(value));
             }
             BoardKind::Policy => {
-                let rule = value.get("rule").filter(|rule| rule.is_object());
-                let lines = rule.map_or_else(
-                    || vec![vec![Span::new(Style::Plain, "/approvals POLICY SANDBOX changes the policies.")]],
-                    |rule| {
-                        let file = printable(rule["file"].as_str().unwrap_or_default()).into_owned();
-                        let place = format!("{file}:{}", rule["line"]);
-                        let mut lines = policy::rule(rule);
-                        lines.push(vec![Span::new(Style::Dim, place)]);
-                        lines
-                    },
-                );
-                self.page_over((kind, board), "Rule", lines);
+                if let Some(name) = value["open"].as_str() {
+                    return self.offer_policies(Overlay::Board(kind, board), name == "sandbox");
+                }
+                self.page_over((kind, board), "Rule", policy::whole(value));
             }
             BoardKind::Terminals | BoardKind::Timeline(_) => {
                 if let Some(item) = timeline::item(value) {
@@ -272,7 +273,7 @@ impl App {
                 let params = json!({"threadId": thread, "grantId": grant["id"]});
                 self.want("thread/permissions/revoke", params, done("The approval is taken back"));
             }
-            _ => self.tell_board(BoardKind::Policy, Style::Dim, "/approvals changes the policies."),
+            _ => self.tell_board(BoardKind::Policy, Style::Dim, "Press Enter to change it."),
         }
     }
 
@@ -333,7 +334,8 @@ impl App {
                 self.say(Style::Green, "exported", path.as_str().unwrap_or_default());
             }
             (Wanted::Archived, Ok(_)) => self.effect(Effect::Open(ThreadToOpen::New)),
-            (Wanted::Exported | Wanted::Archived, Err(why)) => self.say(Style::Red, "error", &why),
+            (Wanted::Named(name), Ok(_)) => self.hint = Some(format!("This thread is called {name}")),
+            (Wanted::Named(_) | Wanted::Exported | Wanted::Archived, Err(why)) => self.say(Style::Red, "error", &why),
         }
     }
 

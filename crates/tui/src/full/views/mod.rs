@@ -12,9 +12,8 @@ use serde_json::Value;
 pub(super) use self::boards::{BoardKind, Wanted};
 pub(super) use self::timeline::Only;
 pub(super) use self::usage::Ledger;
-use super::app::App;
+use super::app::{App, Overlay};
 use super::changes;
-use super::page::Page;
 use crate::{Row, Span, Style, printable};
 
 /// A line with a name and a value.
@@ -43,19 +42,27 @@ impl App {
         usage::lines(usage, self.client.rate_limits(), &self.calls.ledger, chrono::Utc::now().timestamp())
     }
 
-    /// The changes of the latest turn or of all turns, as a page.
-    pub(super) fn changes_page(&self, is_all: bool) -> Page {
-        let cwd = &self.transcript.cwd;
+    /// Shows the changes of the latest turn or of all turns.
+    pub(super) fn show_changes(&mut self, is_all: bool) {
+        let (title, source) = self.changes(is_all);
+        if source.is_empty() {
+            return self.remark(Style::Dim, &format!("{title}: none."));
+        }
+        let page = changes::page(title, Vec::new(), source, &self.transcript.cwd);
+        self.overlay = Some(Overlay::Page(page));
+    }
+
+    fn changes(&self, is_all: bool) -> (&'static str, changes::Source) {
+        let title = if is_all { "Changes of this thread, in order" } else { "Changes of the latest turn" };
         let turns = self.open_thread().map(Thread::turns).unwrap_or_default();
         if !is_all && let Some(diff) = self.open_thread().map(Thread::diff).filter(|diff| !diff.is_empty()) {
-            return Page::of("Changes of the latest turn", changes::of_text(diff), cwd);
+            return (title, changes::of_text(diff));
         }
         let first = if is_all { 0 } else { turns.len().saturating_sub(1) };
         let items = turns[first..].iter().flat_map(codex_client::state::Turn::items);
         let applied = items.filter(|item| item.kind() == "fileChange" && item.status() == "completed");
         let files = applied.flat_map(|item| codex_client::diff::of_item(item.members())).collect();
-        let title = if is_all { "Changes of this thread, in order" } else { "Changes of the latest turn" };
-        Page::of(title, changes::Source::Files(files), cwd)
+        (title, changes::Source::Files(files))
     }
 
     /// The settings of the thread.

@@ -73,6 +73,8 @@ impl App {
                 self.call("thread/name/set", json!({"threadId": id, "name": name}), changed("Named"));
             }
             Picked::Delete(id) => self.call("thread/delete", json!({"threadId": id}), changed("Deleted")),
+            Picked::Archive(id, true) => self.call("thread/archive", json!({"threadId": id}), changed("Archived")),
+            Picked::Archive(id, false) => self.call("thread/unarchive", json!({"threadId": id}), changed("Restored")),
             Picked::Nothing => {}
         }
         self.overlay = Some(Overlay::Threads(threads));

@@ -86,13 +86,23 @@ pub(super) fn entries(thread: &Thread, only: Only, cwd: &Path) -> Vec<Entry> {
         let (text, more) = texts(found.item, cwd);
         let line = vec![
             Span::new(Style::Hang, format!("{:>4}  {time:<8}  {:<10} ", turn.0, label(found.item.kind()))),
-            Span::new(style, if found.status == "completed" { String::new() } else { format!("{} ", found.status) }),
+            Span::new(style, state(found.status, found.turn.status() == "inProgress")),
             Span::new(Style::Plain, text),
             Span::new(Style::Dim, if more.is_empty() { more } else { format!("  {more}") }),
         ];
         entries.push(Entry::new(json!({"item": found.item.id()}), vec![line]));
     }
     entries
+}
+
+/// The state of an item in words, if it is worth any.
+fn state(status: &str, is_turn_running: bool) -> String {
+    match status {
+        "completed" => String::new(),
+        "inProgress" if is_turn_running => "running ".to_owned(),
+        "inProgress" => "stopped ".to_owned(),
+        status => format!("{status} "),
+    }
 }
 
 /// The text of an item on one line: what it is about, and the start of the rest.
