@@ -4,6 +4,9 @@ use crate::key::Key;
 use crate::wrap::row_columns;
 use crate::{Row, Span, Style, printable, query, selection};
 
+/// The widest title next to which others are aligned.
+const MOST_TITLE: usize = 30;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
     /// A leading note, such as the time of the last change.
@@ -99,6 +102,8 @@ impl Picker {
             return vec![vec![Span::new(Style::Dim, "  nothing matches")]];
         }
         let first = selection::first_in_view(self.at, found.len(), height);
+        let explained = self.entries.iter().filter(|entry| !entry.help.is_empty());
+        let widest = explained.map(|entry| entry.title.chars().count()).max().unwrap_or(0).min(MOST_TITLE);
         let row = |(place, number): (usize, &usize)| {
             let Entry { note, title, help } = &self.entries[*number];
             let is_chosen = place == self.at;
@@ -109,7 +114,8 @@ impl Picker {
             let room = |row: &Row| width.saturating_sub(row_columns(row) + 1);
             row.push(Span::new(style, cut(title, room(&row))));
             if !help.is_empty() && room(&row) > 2 {
-                row.push(Span::new(Style::Dim, format!("  {}", cut(help, room(&row) - 2))));
+                row.push(Span::new(style, " ".repeat(widest.saturating_sub(title.chars().count()))));
+                row.push(Span::new(Style::Dim, format!("  {}", cut(help, room(&row).saturating_sub(2)))));
             }
             row
         };

@@ -7,6 +7,7 @@
 pub mod agents;
 pub mod board;
 pub mod fold;
+pub mod help;
 pub mod list;
 pub mod page;
 pub mod plan;

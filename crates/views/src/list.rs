@@ -37,6 +37,11 @@ impl List {
         self.picker.press(key)
     }
 
+    /// Moves the selection, as the wheel does.
+    pub fn scroll(&mut self, by: isize) {
+        self.picker.press(if by < 0 { &Key::Up } else { &Key::Down });
+    }
+
     #[must_use]
     pub fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
         let keys = hint_rows("type to search · arrows or a number select · Enter choose · Esc cancel", width);

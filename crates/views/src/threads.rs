@@ -340,8 +340,8 @@ impl Threads {
         let is_archived = self.shown().get(self.at).is_some_and(|(thread, _)| thread.is_archived);
         let archive = if is_archived { "restore" } else { "archive" };
         format!(
-            "{enter} · Ctrl-F fork · Ctrl-N rename · Ctrl-E {archive} · Ctrl-X delete{folders} · Ctrl-A {archived} archived \
-             · Ctrl-T {agents} agents · Esc close"
+            "{enter} · Esc close{folders} · Ctrl-F fork · Ctrl-N rename · Ctrl-E {archive} · Ctrl-X delete \
+             · Ctrl-A {archived} archived · Ctrl-T {agents} agents"
         )
     }
 

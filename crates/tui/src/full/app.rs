@@ -229,7 +229,7 @@ pub(super) struct Calls {
 
 impl App {
     pub(super) fn new(settings: Settings, history: History, theme: Theme, size: (usize, usize), now: Instant) -> Self {
-        let fold = settings.display.fold;
+        let (fold, panel) = (settings.display.fold, Panel::new(&settings.keymap));
         Self {
             settings,
             client: State::default(),
@@ -237,7 +237,7 @@ impl App {
             transcript: Transcript::new(fold),
             composer: Composer::default(),
             history,
-            panel: Panel::default(),
+            panel,
             overlay: None,
             queue: Queue::default(),
             names: Names::default(),

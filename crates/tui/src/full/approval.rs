@@ -11,6 +11,7 @@ use codex_dialogue::form::{Form, FormKey};
 use codex_wire::ids::RequestId;
 
 use crate::key::Key;
+use crate::keymap::Keymap;
 use crate::laid::wrapped;
 use crate::question::{Decision, Question, Readiness, choice};
 use crate::reply::{filled_in, reply};
@@ -51,15 +52,53 @@ pub(super) struct Panel {
     pub(super) readiness: Readiness,
     first_row: usize,
     is_seen: bool,
+    /// The keys of choices that a person has changed.
+    changed: Vec<(String, String)>,
+    /// The key that shows the next request.
+    next: String,
 }
 
-impl Default for Panel {
-    fn default() -> Self {
-        Self { waiting: VecDeque::new(), readiness: Readiness::Ready, first_row: 0, is_seen: false }
-    }
-}
+/// The keys that choices name, and their actions.
+const ACTIONS: &[(&str, &str)] = &[
+    ("y", "approve"),
+    ("a", "approve-session"),
+    ("p", "approve-always"),
+    ("n", "decline"),
+    ("esc", "cancel"),
+    ("space", "request-page-down"),
+];
 
 impl Panel {
+    pub(super) fn new(keymap: &Keymap) -> Self {
+        let changed = |(key, action): &(&str, &str)| {
+            let known = keymap.key_of(action);
+            (known.to_lowercase() != *key).then(|| (format!("[{key}] "), format!("[{known}] ")))
+        };
+        Self {
+            waiting: VecDeque::new(),
+            readiness: Readiness::Ready,
+            first_row: 0,
+            is_seen: false,
+            changed: ACTIONS.iter().filter_map(changed).collect(),
+            next: keymap.key_of("next-request"),
+        }
+    }
+
+    /// The rows of choices, with the keys that the person has given them. One without a key is left out.
+    fn choice_rows(&self, choices: &[Span], width: usize) -> Vec<Row> {
+        let mut row = Row::new();
+        for choice in choices.chunk_by(|_, next| next.style != Style::Bold) {
+            let Some((key, rest)) = choice.split_first() else { continue };
+            match self.changed.iter().find(|(old, _)| *old == key.text) {
+                Some((_, new)) if new == "[] " => continue,
+                Some((_, new)) => row.push(Span::new(key.style, new.as_str())),
+                None => row.push(key.clone()),
+            }
+            row.extend_from_slice(rest);
+        }
+        choice_rows(&row, width)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -254,13 +293,13 @@ impl Panel {
     }
 
     /// The panel: the request and the choices.
-    pub(super) fn shown(&self, (width, height): (usize, usize), now: Instant, next: &str) -> Vec<Row> {
+    pub(super) fn shown(&self, (width, height): (usize, usize), now: Instant) -> Vec<Row> {
         let Some(asked) = self.waiting.front() else { return Vec::new() };
         let (rows, _) = self.rows(width);
         let (count, room) = (rows.len(), self.room((width, height)));
         let others = match self.waiting.len() {
             1 => String::new(),
-            waiting => format!("· 1 of {waiting}, {next} shows the next "),
+            waiting => format!("· 1 of {waiting}, {} shows the next ", self.next),
         };
         let from = asked.from.as_ref().map(|from| format!("· asked by {from} ")).unwrap_or_default();
         let left = asked.until.map(|until| until.saturating_duration_since(now).as_secs());
@@ -278,7 +317,7 @@ impl Panel {
         } else {
             Self::choices_before(count.saturating_sub(self.first_row + room))
         };
-        shown.extend(choice_rows(&row, width));
+        shown.extend(self.choice_rows(&row, width));
         shown
     }
 
@@ -308,7 +347,7 @@ impl Panel {
     /// The number of rows below the request: those of the choices at their longest, so that nothing moves, and the status.
     fn below(&self, width: usize) -> usize {
         let Some(asked) = self.waiting.front() else { return 1 };
-        let rows = |row: &Row| choice_rows(row, width).len();
+        let rows = |row: &Row| self.choice_rows(row, width).len();
         match asked.form {
             Some(_) => 1 + rows(&Self::form_keys()),
             None => 1 + rows(&asked.question.choices()).max(rows(&Self::choices_before(9999))),

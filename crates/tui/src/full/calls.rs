@@ -287,11 +287,3 @@ fn is_over(answer: &Value) -> bool {
 fn output(answer: &Value) -> Option<String> {
     (answer["exitCode"] == 0).then(|| answer["stdout"].as_str().unwrap_or_default().to_owned())
 }
-
-/// The lines of the help.
-pub(super) fn help(rows: &[(&str, &str)]) -> Vec<Row> {
-    let line = |(what, means): &(&str, &str)| {
-        vec![Span::new(Style::Hang, format!("  {what:<32}")), Span::new(Style::Plain, *means)]
-    };
-    rows.iter().map(line).collect()
-}

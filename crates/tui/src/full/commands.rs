@@ -4,15 +4,16 @@ use codex_wire::policy::{AskForApproval, SandboxMode};
 use serde_json::{Value, json};
 
 use super::app::{App, Effect, Overlay};
-use super::calls::{Pending, help};
+use super::calls::Pending;
 use super::views::{BoardKind, Only, Wanted};
 use crate::chat::{AGENTS, INIT, ThreadToOpen};
 use crate::key::Key;
 use crate::keymap::Context;
-use crate::slash::{HELP, MORE, Slash};
+use crate::slash::Slash;
 use crate::vim::Vim;
-use crate::{Row, Span, Style, printable, query, slash};
+use crate::{Style, query, slash};
 use codex_dialogue::message::Message;
+use codex_views::help;
 
 impl App {
     pub(super) fn submit(&mut self) {
@@ -54,10 +55,7 @@ impl App {
     fn command(&mut self, command: Slash, line: &str) {
         match command {
             Slash::Help => {
-                let mut lines = help(HELP);
-                lines.extend(help(MORE));
-                lines.push(Vec::new());
-                lines.extend(self.key_lines());
+                let lines = help::commands(&self.settings.keymap, self.size.0);
                 self.page("Help", lines);
             }
             Slash::Agents => self.open_board(BoardKind::Agents),
@@ -139,7 +137,7 @@ impl App {
             "theme" if rest.is_empty() => self.offer_themes(),
             "theme" => self.choose_theme(&rest),
             "keys" => {
-                let lines = self.key_lines();
+                let lines = help::keys(&self.settings.keymap, self.size.0);
                 self.page("Keys", lines);
             }
             name => self.thread_command(name, rest),
@@ -318,25 +316,5 @@ impl App {
             },
             None => {}
         }
-    }
-
-    /// Every action with its keys, and mistakes in the configuration of them.
-    fn key_lines(&self) -> Vec<Row> {
-        let mut lines: Vec<Row> = Vec::new();
-        for problem in self.settings.keymap.problems() {
-            lines.push(vec![Span::new(Style::Yellow, printable(&problem.to_string()))]);
-        }
-        let mut context = None;
-        for (action, keys) in self.settings.keymap.lines() {
-            if context.replace(action.context) != Some(action.context) {
-                lines.push(vec![Span::new(Style::Bold, action.context.title())]);
-            }
-            lines.push(vec![
-                Span::new(Style::Hang, format!("  {keys:<22} ")),
-                Span::new(Style::Plain, format!("{} ", action.help)),
-                Span::new(Style::Dim, format!("({})", action.name)),
-            ]);
-        }
-        lines
     }
 }

@@ -61,7 +61,7 @@ impl App {
         let mut rows = Vec::new();
         let mut cursor = None;
         if !self.panel.is_empty() {
-            rows.extend(self.panel.shown(self.size, self.now, &self.settings.keymap.key_of("next-request")));
+            rows.extend(self.panel.shown(self.size, self.now));
         } else if self.overlay.as_ref().is_none_or(|overlay| matches!(overlay, Overlay::Search(_))) {
             rows.extend(self.working_row());
             rows.extend(self.queue_rows());
@@ -91,14 +91,21 @@ impl App {
     fn working_row(&self) -> Option<Row> {
         let key = |action: &str| self.settings.keymap.key_of(action);
         let mut parts = Vec::new();
-        if let Some(running) = &self.running {
+        // Nobody knows what the model does while the server cannot be reached.
+        let running = self.running.as_ref().filter(|_| self.lost.is_none());
+        match self.waiting_messages() {
+            0 => {}
+            1 => parts.push("1 message waits for the connection".to_owned()),
+            count => parts.push(format!("{count} messages wait for the connection")),
+        }
+        if let Some(running) = running {
             parts.push(format!("Working… {} s", self.now.saturating_duration_since(running.since).as_secs()));
         }
         if self.is_warned {
             parts.push(format!("Press {} again to quit", key("interrupt")));
         }
         parts.extend(self.hint.clone());
-        if let Some(running) = &self.running {
+        if let Some(running) = running {
             let keys = [key("stop"), key("interrupt")];
             let keys: Vec<&str> = keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect();
             parts.push(format!("{} to stop", keys.join(" or ")));

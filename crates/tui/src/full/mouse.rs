@@ -49,8 +49,8 @@ impl App {
             Some(Overlay::Page(page)) => page.scroll(by, (self.size.0, self.size.1.saturating_sub(1))),
             Some(Overlay::Board(_, board)) => board.scroll(by.signum()),
             Some(Overlay::Threads(threads)) => threads.scroll(by.signum()),
-            Some(_) => {}
-            None => self.scroll(by),
+            Some(Overlay::Choice(_, list)) => list.scroll(by.signum()),
+            Some(Overlay::Search(_)) | None => self.scroll(by),
         }
     }
 

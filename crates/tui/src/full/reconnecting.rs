@@ -3,6 +3,7 @@
 use codex_client::Event;
 
 use super::app::{App, Effect};
+use super::calls::Pending;
 use crate::Style;
 
 impl App {
@@ -12,9 +13,11 @@ impl App {
             Event::Disconnected => {
                 // They are asked again, and an answer to the old ones would reach nobody.
                 drop(self.panel.withdraw(self.now, |_| true));
+                self.lost = Some("connecting again".to_owned());
                 self.say(Style::Yellow, "connection", "lost; connecting again. Messages wait until it is back");
             }
             Event::Reconnected { refused } => {
+                self.lost = None;
                 self.say(Style::Dim, "connection", "back");
                 self.queue_changed();
                 if let Some(why) = self.thread.as_ref().and_then(|thread| refused.get(&thread.id)) {
@@ -24,6 +27,12 @@ impl App {
             }
             _ => {}
         }
+    }
+
+    /// The number of messages that go out once the connection is back.
+    pub(super) fn waiting_messages(&self) -> usize {
+        let is_message = |pending: &&Pending| matches!(pending, Pending::Start(_) | Pending::Steer(..));
+        if self.lost.is_some() { self.calls.pending.values().filter(is_message).count() } else { 0 }
     }
 
     /// Follows a thread that was opened. One that it belongs to, or that belongs to it, is heard further.

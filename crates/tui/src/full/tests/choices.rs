@@ -39,7 +39,7 @@ fn a_theme_is_seen_before_it_is_chosen() {
     let mut screen = Screen::new(80, 14);
     let name = |screen: &Screen| screen.app.theme.name();
     command(&mut screen, "/theme");
-    assert!(screen.text().contains(">   4  ansi  (current) the 16 colours"), "{}", screen.text());
+    assert!(screen.text().contains(">   4  ansi      (current) the 16 colours"), "{}", screen.text());
     screen.press(&[Key::Down, Key::Down]);
     assert_eq!(name(&screen), Some("plain"));
     screen.press(&[Key::Up]);

@@ -23,11 +23,16 @@ fn a_break_is_told_and_the_draft_and_the_turn_stay() {
     screen.type_text("a draft");
     screen.input(Input::Event(Event::Disconnected));
     let text = screen.text();
-    assert!(text.contains("connecting again") && text.contains("> a draft") && text.contains("Working"), "{text}");
+    assert!(text.contains("connecting again") && text.contains("> a draft"), "{text}");
+    assert!(text.contains(" disconnected: connecting again · ") && !text.contains("Working"), "{text}");
+    screen.press(&[Key::Enter]);
+    assert!(screen.text().contains("1 message waits for the connection"), "{}", screen.text());
+    screen.type_text("a draft");
     screen.input(Input::Event(thread("inProgress")));
     screen.input(Input::Event(Event::Reconnected { refused: BTreeMap::new() }));
     let text = screen.text();
     assert!(text.contains("All of it.") && text.contains("> a draft") && text.contains("Working"), "{text}");
+    assert!(!text.contains("disconnected") && !text.contains("waits for"), "{text}");
     screen.input(Input::Event(thread("completed")));
     assert!(!screen.text().contains("Working"), "a thread that is told as a whole tells whether a turn runs");
     let refused = BTreeMap::from([("t".to_owned(), "there is no such thread".to_owned())]);

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::Screen;
 use crate::full::app::{Effect, Input};
+use crate::full::approval::Panel;
 use crate::key::Key;
+use crate::keymap::{Binding, Keymap};
 
 const QUIET: Duration = Duration::from_millis(400);
 
@@ -311,5 +313,25 @@ fn on_a_narrow_screen_the_whole_request_is_in_view_before_it_is_approved() {
     screen.press(&[Key::Char('y')]);
     assert_eq!(decisions(&screen), [], "there is no room for the request");
     screen.press(&[Key::Char('n')]);
+    assert_eq!(decisions(&screen).len(), 1);
+}
+
+#[test]
+fn choices_name_the_keys_that_a_person_has_given_them() {
+    let mut screen = Screen::new(80, 14);
+    let binding = |action: &str, keys: &[&str]| Binding {
+        action: action.to_owned(),
+        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        at: "config.toml:1".to_owned(),
+    };
+    screen.app.settings.keymap = Keymap::new(&[binding("approve", &["f5"]), binding("approve-session", &[])]);
+    screen.app.panel = Panel::new(&screen.app.settings.keymap);
+    screen.start_turn();
+    ask(&mut screen, 1, "make");
+    arm(&mut screen, 1);
+    assert!(screen.text().contains("\n[F5] yes  [n] no  [esc] no, and stop\n"), "{}", screen.text());
+    screen.press(&[Key::Char('y'), Key::Char('a')]);
+    assert_eq!(decisions(&screen), []);
+    screen.press(&[Key::F(5)]);
     assert_eq!(decisions(&screen).len(), 1);
 }
