@@ -8,6 +8,7 @@
 
 mod ask;
 pub mod clipboard;
+pub mod draft;
 pub mod first_run;
 pub mod form;
 mod history;

@@ -13,6 +13,5 @@ mod reply;
 pub(crate) use codex_dialogue::question;
 pub(crate) use codex_terminal::{Ink, Row, Span, Style, amount, in_brief, one_line, printable, visible};
 pub(crate) use codex_terminal::{
-    diff, editor, input, key, keymap, laid, markdown, picker, query, rich_text, selection, slash, theme, transcript,
-    vim, wrap,
+    diff, editor, input, key, keymap, laid, markdown, picker, query, rich_text, slash, theme, transcript, vim, wrap,
 };

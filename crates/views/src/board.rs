@@ -160,6 +160,12 @@ impl Board {
         self.told = rows;
     }
 
+    /// Lets the text of an action be typed further, after a mistake in it.
+    pub fn type_again(&mut self, key: char, text: &str) {
+        let action = self.actions.iter().find(|action| action.key == key);
+        self.typing = action.map(|action| (Typing::For(*action), text.to_owned()));
+    }
+
     /// Selects the last entry.
     pub fn go_to_end(&mut self) {
         self.at = self.shown.len().saturating_sub(1);
@@ -329,7 +335,10 @@ impl Board {
             return wrapped(&[query::row(&mark, text)], width).into_iter().map(|laid| laid.row).collect();
         }
         if let Some(action) = self.unconfirmed {
-            return hint_rows(&format!("Press {} again to {}", action.key, action.label), width);
+            return hint_rows(
+                &format!("Press {} again to {} · any other key cancels", action.key, action.label),
+                width,
+            );
         }
         // Keys that need a selected entry are not named without one.
         let has_entry = self.selected().is_some();
@@ -455,7 +464,9 @@ mod tests {
     fn what_destroys_is_confirmed_and_text_is_asked_for() {
         let mut board = board();
         assert_eq!(board.press(&Key::Char('d')), Pressed::Nothing);
-        assert_eq!(text(&board, 8).last().map(String::as_str), Some("Press d again to delete it"));
+        assert!(
+            text(&board, 8).ends_with(&["Press d again to delete it".to_owned(), "any other key cancels".to_owned()])
+        );
         board.press(&Key::Down);
         assert_eq!(board.press(&Key::Char('d')), Pressed::Nothing, "another key takes it back");
         let done = Pressed::Action { key: 'd', value: Some(json!("two")), text: String::new() };

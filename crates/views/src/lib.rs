@@ -6,6 +6,8 @@
 
 pub mod agents;
 pub mod board;
+pub mod completions;
+pub mod fields;
 pub mod fold;
 pub mod help;
 pub mod list;

@@ -36,7 +36,6 @@ use crate::{Row, Span, Style, printable};
 use codex_views::board::Board;
 use codex_views::list::List;
 use codex_views::page::Page;
-use codex_views::plan;
 use codex_views::threads::Threads;
 
 /// The interval at which the duration of a turn is updated.
@@ -375,117 +374,5 @@ impl App {
 
     pub(super) fn is_about_this(&self, thread: &str) -> bool {
         thread.is_empty() || self.thread.as_ref().is_some_and(|open| open.id == thread)
-    }
-
-    fn event(&mut self, event: Event) {
-        self.client.apply(&event);
-        self.calls.agents.event(&event);
-        self.board_event(&event);
-        let is_here = self.is_about_this(crate::chat::about(&event));
-        if let Event::Asked { thread, id, method, params } = event {
-            self.asked(&thread, id, &method, &params);
-            return;
-        }
-        if let Event::Resolved { id, .. } = &event {
-            self.withdraw(|question| question.id == *id);
-        }
-        if !is_here {
-            return;
-        }
-        if matches!(event, Event::TurnStarted { .. } | Event::Usage { .. }) {
-            let usage = self.open_thread().map(|thread| thread.usage().clone()).unwrap_or_default();
-            self.calls.ledger.event(&event, &usage);
-        }
-        match &event {
-            Event::Thread { whole: true, id, .. } => {
-                if let Some(thread) = self.client.thread(id) {
-                    self.transcript.reset(thread);
-                }
-                self.take_running();
-            }
-            Event::ItemStarted { item, .. } | Event::ItemCompleted { item, .. } => {
-                let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
-                self.transcript.changed(text("id"));
-                if let Some(running) = self.running.as_mut().filter(|_| text("type") == "userMessage") {
-                    running.steered = running.steered.saturating_sub(1);
-                }
-            }
-            Event::Delta(delta) => self.transcript.grown(&delta.item),
-            _ => {}
-        }
-        if let Some(id) = self.thread.as_ref().map(|thread| thread.id.clone())
-            && let Some(thread) = self.client.thread(&id)
-        {
-            self.transcript.take_new(thread);
-        }
-        self.show(&event);
-    }
-
-    /// Shows an event that is not an item.
-    fn show(&mut self, event: &Event) {
-        match event {
-            Event::TurnStarted { turn, .. } => self.begin_turn(turn),
-            Event::TurnEnded { status, error, .. } => {
-                self.running = None;
-                // Requests of child agents outlast the turn.
-                let agents = std::mem::take(&mut self.calls.agents);
-                self.withdraw(|question| !agents.has_asked(&question.id));
-                self.calls.agents = agents;
-                self.turn_ended(status, error);
-            }
-            Event::Disconnected | Event::Reconnected { .. } => self.connection_changed(event),
-            Event::Plan { turn, plan, .. } => {
-                let (key, lines) = (format!("plan {turn}"), plan::lines(plan));
-                self.transcript.keyed(&key, lines);
-            }
-            Event::Error { turn, message, will_retry: true, .. } => {
-                let key = format!("retry {turn}");
-                self.transcript.keyed(&key, vec![layout::note(Style::Yellow, "retry", &crate::in_brief(message))]);
-            }
-            Event::Warning { message, .. } | Event::Note { text: message } => {
-                self.say(Style::Yellow, "warning", message);
-            }
-            Event::Other { method, params } if method == "configWarning" || method == "deprecationNotice" => {
-                let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
-                self.say(Style::Yellow, "warning", &format!("{}{}", text("message"), text("summary")));
-            }
-            Event::Other { method, params } if method == "fuzzyFileSearch/sessionUpdated" => self.take_found(params),
-            Event::Other { method, .. } | Event::Unknown { method, .. } if method == "thread/queue/changed" => {
-                self.queue_changed();
-            }
-            Event::Other { method, .. } if method == "thread/compacted" => {
-                self.remark(Style::Dim, "Compacted: continuing from a summary");
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn begin_turn(&mut self, turn: &str) {
-        if self.running.as_ref().is_none_or(|running| running.turn != turn) {
-            self.running = Some(Running { turn: turn.to_owned(), since: self.now, steered: 0 });
-        }
-        if let Some(thread) = &mut self.thread {
-            thread.has_turns = true;
-        }
-    }
-
-    fn turn_ended(&mut self, status: &str, error: &Value) {
-        match status {
-            "interrupted" => self.remark(Style::Yellow, "Interrupted"),
-            "failed" => {
-                let message = error.get("message").and_then(Value::as_str).unwrap_or("the turn failed");
-                self.say(Style::Red, "error", &crate::in_brief(message));
-                if self.settings.is_verbose {
-                    self.remark(Style::Dim, message);
-                }
-            }
-            _ => {}
-        }
-        if self.calls.is_away {
-            self.effect(Effect::Notify("the turn has ended".to_owned()));
-        }
-        self.ask_branch();
-        self.effect(Effect::Rest(When::Later));
-        self.send_next(status == "completed");
     }
 }

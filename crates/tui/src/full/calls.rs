@@ -9,10 +9,11 @@ use super::changes;
 use super::loading;
 use super::queue::QueueStep;
 use super::transcript::HEAD;
-use super::views::{self, Wanted};
+use super::views::Wanted;
 use crate::chat::sandbox_name;
 use crate::{Row, Span, Style, visible};
 use codex_dialogue::message::Message;
+use codex_views::fields::field;
 
 /// The git command for listing changes: nothing that a repository configures is run.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
@@ -140,11 +141,11 @@ impl App {
         let Some(thread) = &self.thread else { return };
         let lines = vec![
             vec![Span::new(Style::Bold, format!("codex {}", env!("CARGO_PKG_VERSION")))],
-            views::field("thread", &thread.id),
-            views::field("folder", &self.transcript.cwd.to_string_lossy()),
-            views::field("model", &format!("{} ({})", thread.model, thread.provider)),
-            views::field("sandbox", &format!("{}, approvals: {}", thread.sandbox, thread.approvals)),
-            views::field("help", "/help"),
+            field("thread", &thread.id),
+            field("folder", &self.transcript.cwd.to_string_lossy()),
+            field("model", &format!("{} ({})", thread.model, thread.provider)),
+            field("sandbox", &format!("{}, approvals: {}", thread.sandbox, thread.approvals)),
+            field("help", "/help"),
         ];
         self.transcript.keyed(HEAD, lines);
         for warning in std::mem::take(&mut self.settings.display.warnings) {

@@ -5,27 +5,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::editor::{Edit, Editor, Part};
+use crate::Row;
+use crate::editor::{Edit, Editor};
 use crate::key::Key;
 use crate::vim::{Mode, Vim};
-use crate::{Row, Span, Style, selection};
+use codex_dialogue::draft;
 use codex_dialogue::message::Message;
+use codex_views::completions::{Completed, Completions};
 
-/// The number of completions in view.
-const LIST_ROWS: usize = 8;
-/// The widest word of a list next to which other words are aligned.
-const MOST_WORD: usize = 40;
 /// The time after a change at which the draft is saved.
 const DRAFT: Duration = Duration::from_millis(500);
-
-/// A list of completions for the word before the cursor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Completions {
-    pub(super) entries: Vec<(String, String)>,
-    /// The word that they complete.
-    word: String,
-    at: usize,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Composer {
@@ -61,30 +50,26 @@ impl Composer {
     }
 
     fn press_list(&mut self, key: &Key) -> Option<Composed> {
-        let list = self.list.as_mut()?;
-        let end = list.entries.len().saturating_sub(1);
-        match key {
-            Key::Up | Key::Ctrl('p') => list.at = list.at.checked_sub(1).unwrap_or(end),
-            Key::Down | Key::Ctrl('n') => list.at = if list.at >= end { 0 } else { list.at + 1 },
-            Key::Esc => {
+        match self.list.as_mut()?.press(key) {
+            Completed::Moved => {}
+            Completed::Nothing => return None,
+            Completed::Closed => {
                 self.list = None;
                 self.editor.word().clone_into(&mut self.refused);
             }
-            Key::Char('\t') | Key::Enter => {
-                let (word, _) = list.entries.get(list.at)?.clone();
-                let is_whole = self.editor.word() == word.trim_end();
+            Completed::Chosen(word) => {
                 self.list = None;
+                let is_whole = *key == Key::Enter && self.editor.word() == word.trim_end();
                 if !is_whole {
                     self.editor.put_word(&word);
                     self.editor.word().clone_into(&mut self.refused);
                 }
-                let is_command = word.starts_with('/') && !word.ends_with(' ');
-                if *key == Key::Enter && (is_whole || is_command) {
+                let is_command = *key == Key::Enter && word.starts_with('/') && !word.ends_with(' ');
+                if is_whole || is_command {
                     // Nothing has to be added to it, so Enter sends it.
                     return None;
                 }
             }
-            _ => return None,
         }
         Some(Composed::Edit(Edit::Changed))
     }
@@ -100,12 +85,7 @@ impl Composer {
     }
 
     pub(super) fn offer(&mut self, entries: Vec<(String, String)>) {
-        let word = self.editor.word().to_owned();
-        // More entries for the same word keep the selected one; another word begins with the best one.
-        let before = self.list.take().filter(|list| list.word == word);
-        let chosen = before.and_then(|list| list.entries.into_iter().nth(list.at)).map(|(entry, _)| entry);
-        let at = chosen.and_then(|chosen| entries.iter().position(|(entry, _)| *entry == chosen)).unwrap_or(0);
-        self.list = (!entries.is_empty()).then_some(Completions { entries, word, at });
+        self.list = Completions::offered(self.list.take(), self.editor.word(), entries);
     }
 
     /// Takes the text.
@@ -191,55 +171,17 @@ impl Composer {
     pub(super) fn take_draft(&mut self, now: Instant) -> Option<String> {
         self.due.filter(|due| *due <= now)?;
         (self.due, self.saved) = (None, self.editor.changes());
-        Some(if self.editor.is_empty() { String::new() } else { encode(&self.editor.parts()) })
+        Some(if self.editor.is_empty() { String::new() } else { draft::encode(&self.editor.parts()) })
     }
 
     /// Brings a saved draft back.
-    pub(super) fn restore(&mut self, draft: &str) {
-        self.editor.restore(&decode(draft));
+    pub(super) fn restore(&mut self, saved: &str) {
+        self.editor.restore(&draft::decode(saved));
         (self.due, self.saved) = (None, self.editor.changes());
     }
 
     /// The rows of the list.
     pub(super) fn list_rows(&self) -> Vec<Row> {
-        let Some(list) = &self.list else { return Vec::new() };
-        let count = list.entries.len();
-        let first = selection::first_in_view(list.at, count, LIST_ROWS);
-        let shown: Vec<_> = list.entries.iter().enumerate().skip(first).take(LIST_ROWS).collect();
-        let widest = shown.iter().map(|(_, (word, _))| word.chars().count()).max().unwrap_or(0).min(MOST_WORD);
-        let row = |(at, (word, help)): (usize, &(String, String))| {
-            let style = if at == list.at { Style::Selected } else { Style::Plain };
-            let (word, help) = (crate::printable(word), crate::printable(help));
-            vec![
-                Span::new(style, format!(" {:<widest$} ", crate::one_line(&word))),
-                Span::new(Style::Dim, format!(" {}", crate::one_line(&help))),
-            ]
-        };
-        let mut rows: Vec<Row> = shown.into_iter().map(row).collect();
-        if count > LIST_ROWS {
-            rows.push(vec![Span::new(Style::Dim, format!(" {} of {count} · arrows move, Tab completes", list.at + 1))]);
-        }
-        rows
+        self.list.as_ref().map(Completions::rows).unwrap_or_default()
     }
-}
-
-/// A draft as text.
-fn encode(parts: &[Part]) -> String {
-    let part = |part: &Part| match part {
-        Part::Typed(text) => json!({"text": text}),
-        Part::Pasted(text) => json!({"paste": text}),
-        Part::Picture(path) => json!({"picture": path}),
-    };
-    Value::from(parts.iter().map(part).collect::<Vec<_>>()).to_string()
-}
-
-/// A text as a draft. Parts that are not understood are left out.
-fn decode(draft: &str) -> Vec<Part> {
-    let parts: Vec<Value> = serde_json::from_str(draft).unwrap_or_default();
-    let text = |part: &Value, name: &str| part.get(name)?.as_str().map(str::to_owned);
-    let part = |part: &Value| {
-        let typed = text(part, "text").map(Part::Typed).or_else(|| text(part, "paste").map(Part::Pasted));
-        typed.or_else(|| text(part, "picture").map(|path| Part::Picture(path.into())))
-    };
-    parts.iter().filter_map(part).collect()
 }

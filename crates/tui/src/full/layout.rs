@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use codex_client::state::Item;
+use codex_client::state::{Item, Turn};
 use serde_json::Value;
 
 use crate::chat::command_text;
@@ -39,6 +39,15 @@ pub(super) fn lines(item: &Item, context: Context<'_>) -> Vec<Row> {
         "contextCompaction" => vec![vec![Span::new(Style::Dim, "Compacted: continuing from a summary")]],
         kind => vec![note(Style::Dim, "item", kind)],
     }
+}
+
+/// Whether an item is a review that the answer of its turn repeats, word for word.
+pub(super) fn is_repeated(item: &Item, turn: &Turn) -> bool {
+    let is_answer = |other: &&Item| other.kind() == "agentMessage";
+    let review = item.members().get("review").filter(|_| item.kind() == "exitedReviewMode");
+    review.is_some_and(|review| {
+        turn.items().iter().filter(is_answer).any(|other| other.members().get("text") == Some(review))
+    })
 }
 
 /// The Markdown of an item that still grows at its end.
@@ -109,6 +118,20 @@ fn command(item: &Item, context: Context<'_>) -> Vec<Row> {
         lines.push(vec![Span::new(Style::Gutter, "  "), Span::new(style, format!("{end}{}", duration(members)))]);
     }
     lines
+}
+
+/// The words that the lines of an item have besides its own texts, in lower case.
+pub(super) fn labels(item: &Item) -> String {
+    match item.kind() {
+        "commandExecution" => {
+            let code = item.members().get("exitCode").and_then(Value::as_i64).unwrap_or(-1);
+            format!("declined exit {code}")
+        }
+        "fileChange" => "change add delete applied declined could not be applied".to_owned(),
+        "mcpToolCall" | "dynamicToolCall" => "failed".to_owned(),
+        "contextCompaction" => "compacted continuing from a summary".to_owned(),
+        _ => String::new(),
+    }
 }
 
 fn duration(members: &codex_client::event::Members) -> String {

@@ -24,6 +24,7 @@ mod commands;
 mod completion;
 mod composer;
 mod draw;
+mod events;
 mod keys;
 mod layout;
 mod loading;

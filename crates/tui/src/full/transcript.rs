@@ -347,13 +347,15 @@ impl Transcript {
         found.into_iter().rev().find(counts)
     }
 
-    /// Whether the text of an entry has all words of a text, so that it is worth a layout.
+    /// Whether an entry has all words of a text, so that it is worth a layout. Marks between words are none of the text: those
+    /// of Markdown are not shown.
     fn may_have(&self, entry: usize, thread: Option<&Thread>, needle: &str) -> bool {
         let Some(Entry::Item { turn, item, .. }) = self.entries.get(entry) else { return true };
         let known = thread.and_then(|thread| thread.turns().get(*turn)?.items().get(*item));
-        let texts: Vec<String> =
-            known.map(|item| item.texts().iter().map(|text| text.to_lowercase()).collect()).unwrap_or_default();
-        needle.split_whitespace().all(|word| texts.iter().any(|text| text.contains(word)))
+        let Some(known) = known else { return false };
+        let mut texts: Vec<String> = known.texts().iter().map(|text| text.to_lowercase()).collect();
+        texts.push(layout::labels(known));
+        needle.split(|c: char| !c.is_alphanumeric()).all(|word| texts.iter().any(|text| text.contains(word)))
     }
 
     /// The places of an entry with a text.
@@ -422,8 +424,13 @@ fn lay_out(entry: &Entry, thread: Option<&Thread>, context: Context<'_>, before:
     match entry {
         Entry::Note { lines, .. } => Rc::new(LaidText::of(lines, context.width)),
         Entry::Item { turn, item, .. } => {
-            let known = thread.and_then(|thread| thread.turns().get(*turn)).and_then(|turn| turn.items().get(*item));
-            let Some(item) = known else { return Rc::default() };
+            let turn = thread.and_then(|thread| thread.turns().get(*turn));
+            let Some((turn, item)) = turn.and_then(|turn| Some((turn, turn.items().get(*item)?))) else {
+                return Rc::default();
+            };
+            if layout::is_repeated(item, turn) {
+                return Rc::default();
+            }
             if let Some(text) = layout::growing_text(item) {
                 let mut rows = before.unwrap_or_default();
                 Rc::make_mut(&mut rows).grow(text, context.width);

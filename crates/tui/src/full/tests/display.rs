@@ -401,3 +401,46 @@ fn a_stream_is_shown_like_the_whole_answer() {
     let shown = screen.text();
     assert!(shown.contains("Another text.") && !shown.contains("Title"), "the last word counts: {shown}");
 }
+
+#[test]
+fn a_search_finds_what_is_seen_over_marks_wraps_and_in_labels() {
+    let mut screen = Screen::new(40, 16);
+    screen.start_turn();
+    let text = "The parser reads **one line at a time**, see `src/parse.rs` for it.";
+    screen.item("item/completed", json!({"type": "agentMessage", "id": "a", "text": text}));
+    screen.item(
+        "item/completed",
+        json!({"type": "commandExecution", "id": "c", "command": "make", "status": "failed", "exitCode": 7,
+            "aggregatedOutput": ""}),
+    );
+    for (sought, row) in [("a time, see", Some("line at a time, see")), ("Exit 7", Some("exit 7")), ("exit 8", None)] {
+        screen.press(&[Key::Ctrl('s'), Key::Ctrl('u')]);
+        screen.type_text(sought);
+        screen.press(&[Key::Enter]);
+        let shown = screen.text();
+        assert_eq!(shown.contains("Not found"), row.is_none(), "{sought}: {shown}");
+        assert_eq!(screen.app.transcript.found.is_some(), row.is_some(), "{sought}");
+    }
+    // A line break of the layout is none of the text.
+    screen.press(&[Key::Ctrl('s')]);
+    screen.type_text("reads one line at a time, see src");
+    screen.press(&[Key::Enter]);
+    assert!(screen.app.transcript.found.is_some(), "{}", screen.text());
+}
+
+#[test]
+fn a_review_and_a_summary_are_told_once() {
+    let mut screen = Screen::new(80, 20);
+    screen.start_turn();
+    screen.item("item/completed", json!({"type": "contextCompaction", "id": "s"}));
+    screen.tell("thread/compacted", json!({"threadId": "t", "turnId": "u"}));
+    screen.item("item/completed", json!({"type": "exitedReviewMode", "id": "e", "review": "All is well."}));
+    assert_eq!(screen.text().matches("All is well.").count(), 1, "it is seen until the answer has come");
+    screen.item("item/completed", json!({"type": "agentMessage", "id": "a", "text": "All is well."}));
+    let text = screen.text();
+    assert_eq!((text.matches("All is well.").count(), text.matches("Compacted").count()), (1, 1), "{text}");
+    let mut other = Screen::new(80, 20);
+    other.start_turn();
+    other.tell("thread/compacted", json!({"threadId": "t", "turnId": "u"}));
+    assert!(other.text().contains("Compacted"), "of releases without an item: {}", other.text());
+}

@@ -179,8 +179,10 @@ fn servers_are_changed() {
     screen.answer("config/mcpServer/reload", Ok(json!({})));
     assert!(screen.text().contains("docs is disabled"), "{}", screen.text());
     screen.press(&[Key::Char('a')]);
-    screen.type_text("files npx 'a b'");
+    screen.type_text("files npx 'a b");
     screen.press(&[Key::Enter]);
+    assert!(screen.text().contains("files npx 'a b▏"), "a mistake loses no text: {}", screen.text());
+    screen.press(&[Key::Char('\''), Key::Enter]);
     let added = last(&screen).map(|(_, params)| (params["keyPath"].clone(), params["value"].clone()));
     assert_eq!(added, Some((json!("mcp_servers.files"), json!({"command": "npx", "args": ["a b"]}))));
     screen.press(&[Key::Char('l')]);

@@ -246,7 +246,12 @@ impl App {
                     let params = write(&name, "", value);
                     self.want("config/value/write", params, Wanted::Configured(format!("{name} is added")));
                 }
-                Err(why) => self.tell_board(BoardKind::Servers, Style::Red, &why),
+                Err(why) => {
+                    self.tell_board(BoardKind::Servers, Style::Red, &why);
+                    if let Some(board) = self.board_mut(BoardKind::Servers) {
+                        board.type_again(key, text);
+                    }
+                }
             },
             'd' => {
                 let params = write(&name, "", Value::Null);
@@ -333,7 +338,10 @@ impl App {
             (Wanted::Exported, Ok(path)) => {
                 self.say(Style::Green, "exported", path.as_str().unwrap_or_default());
             }
-            (Wanted::Archived, Ok(_)) => self.effect(Effect::Open(ThreadToOpen::New)),
+            (Wanted::Archived, Ok(_)) => {
+                self.hint = Some("The thread is archived; /resume and Ctrl-A list it".to_owned());
+                self.effect(Effect::Open(ThreadToOpen::New));
+            }
             (Wanted::Named(name), Ok(_)) => self.hint = Some(format!("This thread is called {name}")),
             (Wanted::Named(_) | Wanted::Exported | Wanted::Archived, Err(why)) => self.say(Style::Red, "error", &why),
         }

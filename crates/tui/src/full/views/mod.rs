@@ -14,12 +14,8 @@ pub(super) use self::timeline::Only;
 pub(super) use self::usage::Ledger;
 use super::app::{App, Overlay};
 use super::changes;
-use crate::{Row, Span, Style, printable};
-
-/// A line with a name and a value.
-pub(super) fn field(name: &str, value: &str) -> Row {
-    vec![Span::new(Style::Hang, format!("{name:>11}  ")), Span::new(Style::Plain, printable(value).replace('\n', " "))]
-}
+use crate::{Row, Style};
+use codex_views::fields::field;
 
 impl App {
     /// The part of the context window that is in use.

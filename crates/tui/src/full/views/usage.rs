@@ -4,8 +4,8 @@ use codex_client::Event;
 use codex_client::usage::{Limits, Tokens, Usage, Window};
 use serde_json::Value;
 
-use super::field;
 use crate::{Row, Span, Style, amount};
+use codex_views::fields::{bar, field, grouped, heading, span};
 
 /// The most turns that are remembered.
 const MOST_TURNS: usize = 1000;
@@ -106,10 +106,6 @@ pub(in crate::full) fn lines(usage: &Value, limits: &Value, ledger: &Ledger, now
     lines
 }
 
-fn heading(text: &str) -> Row {
-    vec![Span::new(Style::Heading, text)]
-}
-
 fn tokens(name: &str, tokens: &Tokens) -> Row {
     let Tokens { input, cached, output, reasoning, .. } = *tokens;
     let thought = if reasoning > 0 { format!(" ({} reasoning)", grouped(reasoning)) } else { String::new() };
@@ -126,48 +122,6 @@ fn limit(name: &str, window: &Window, now: i64) -> Row {
         format!(", resets {time} (in {})", span(u64::try_from(at - now).unwrap_or(0)))
     });
     bar(name, window.used_percent / 100.0, &format!("{:.0}% used{of}{reset}", window.used_percent))
-}
-
-/// A length of time in its largest units.
-fn span(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
-
-/// A part of a whole as a bar of ten cells.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 10")]
-fn bar(name: &str, part: f64, text: &str) -> Row {
-    let full = (part.clamp(0.0, 1.0) * 10.0).round() as usize;
-    let style = if part >= 0.9 {
-        Style::Red
-    } else if part >= 0.7 {
-        Style::Yellow
-    } else {
-        Style::Green
-    };
-    vec![
-        Span::new(Style::Hang, format!("{name:>11}  ")),
-        Span::new(style, "█".repeat(full)),
-        Span::new(Style::Dim, "░".repeat(10 - full)),
-        Span::new(Style::Plain, format!(" {text}")),
-    ]
-}
-
-/// A number with separators.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]
