@@ -163,10 +163,7 @@ impl App {
             (Pending::Nothing, _) | (Pending::Tell, Ok(_)) => {}
             // It was sent again, and its turn is over.
             (Pending::Start(_), Ok(answer)) if is_over(&answer) => {}
-            (Pending::Start(_), Ok(answer)) => {
-                let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
-                self.begin_turn(turn);
-            }
+            (Pending::Start(_), Ok(answer)) => self.started(&answer),
             (Pending::Start(message), Err(why)) => {
                 self.say(Style::Red, "error", &why);
                 self.give_back(&message);
@@ -213,6 +210,14 @@ impl App {
             (Pending::SearchOpened, answer) => self.search_opened(answer.is_ok()),
             (Pending::Queue(step), answer) => self.queue_answer(step, answer.as_ref().map_err(String::as_str)),
             (_, Err(why)) => self.say(Style::Red, "error", &why),
+        }
+    }
+
+    /// A turn has begun. The end of a short one may be read before this answer.
+    fn started(&mut self, answer: &Value) {
+        let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
+        if !self.has_ended(turn) {
+            self.begin_turn(turn);
         }
     }
 

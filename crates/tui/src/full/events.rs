@@ -1,6 +1,7 @@
 //! Events of the server: what they change on the screen.
 
 use codex_client::Event;
+use codex_client::state::Thread;
 use serde_json::Value;
 
 use super::app::{App, Effect, Running, When};
@@ -100,6 +101,12 @@ impl App {
     fn latest(&self, kind: &str) -> Option<String> {
         let turn = self.open_thread()?.turns().last()?;
         turn.items().iter().rev().find(|item| item.kind() == kind).map(|item| item.id().to_owned())
+    }
+
+    /// Whether a turn of the open thread is known to be over.
+    pub(super) fn has_ended(&self, turn: &str) -> bool {
+        let turns = self.open_thread().map(Thread::turns).unwrap_or_default();
+        turns.iter().any(|known| known.id() == turn && known.status() != "inProgress")
     }
 
     fn has_compaction(&self) -> bool {

@@ -41,6 +41,21 @@ fn a_break_is_told_and_the_draft_and_the_turn_stay() {
 }
 
 #[test]
+fn a_turn_that_ends_before_its_start_is_answered_is_over() {
+    let mut screen = Screen::new(80, 24);
+    screen.type_text("quick");
+    screen.press(&[Key::Enter]);
+    screen.start_turn();
+    screen.end_turn("completed");
+    screen.answer("turn/start", Ok(json!({"turn": {"id": "u", "status": "inProgress"}})));
+    assert!(!screen.text().contains("Working"), "{}", screen.text());
+    screen.type_text("slow");
+    screen.press(&[Key::Enter]);
+    screen.answer("turn/start", Ok(json!({"turn": {"id": "v", "status": "inProgress"}})));
+    assert!(screen.text().contains("Working"), "{}", screen.text());
+}
+
+#[test]
 fn a_message_keeps_its_name_when_its_turn_ends_before_it() {
     let mut screen = Screen::new(80, 24);
     screen.start_turn();
