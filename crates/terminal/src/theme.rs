@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use crate::Style;
 
@@ -37,18 +36,6 @@ pub const NAMES: &[(&str, ThemeName, &str)] = &[
     ("contrast", ThemeName::Contrast, "high contrast"),
     ("plain", ThemeName::Plain, "no colours"),
 ];
-
-impl FromStr for ThemeName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = NAMES.iter().find(|(name, ..)| *name == text).map(|(_, theme, _)| *theme);
-        found.ok_or_else(|| {
-            let names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
-            format!("unknown theme `{text}`; there are {}", names.join(", "))
-        })
-    }
-}
 
 /// The colours in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +116,32 @@ impl Theme {
     #[must_use]
     pub fn new(name: ThemeName, has_colours: bool, has_rgb: bool) -> Self {
         Self { name, has_colours, has_rgb, is_light: None, own: None }
+    }
+
+    /// The theme with a name, which may be one of the user; without a name the usual one. An unknown name is told.
+    #[must_use]
+    pub fn named(name: Option<&str>, own: &[OwnTheme], has_colours: bool, has_rgb: bool) -> (Self, Option<String>) {
+        let mut theme = Self::new(ThemeName::default(), has_colours, has_rgb);
+        let problem = name.and_then(|name| theme.take(name, own).err());
+        (theme, problem)
+    }
+
+    /// Changes to the theme with a name, which may be one of the user.
+    ///
+    /// # Errors
+    /// If there is no such theme.
+    pub fn take(&mut self, name: &str, own: &[OwnTheme]) -> Result<(), String> {
+        if let Some(own) = own.iter().find(|own| own.name == name) {
+            self.wear(own);
+            return Ok(());
+        }
+        let Some((_, known, _)) = NAMES.iter().find(|(known, ..)| *known == name) else {
+            let own = own.iter().map(|own| own.name.as_str());
+            let names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).chain(own).collect();
+            return Err(format!("unknown theme `{name}`; there are {}", names.join(", ")));
+        };
+        self.choose(*known);
+        Ok(())
     }
 
     /// The name as it is spelled, unless it is a theme of the user.
@@ -390,7 +403,8 @@ mod tests {
 
     #[test]
     fn without_colours_there_are_none() {
-        let theme = Theme::new(ThemeName::Dark, false, true);
+        let mut theme = Theme::new(ThemeName::Dark, false, true);
+        theme.choose(ThemeName::Light);
         for style in ALL {
             let code = theme.code(*style).unwrap_or_default();
             assert!(code.split(';').all(|part| part.is_empty() || part.len() == 1), "{style:?} {code}");
@@ -405,6 +419,18 @@ mod tests {
         assert_eq!(theme.code(Style::Red).as_deref(), Some("38;2;180;30;30"));
         theme.choose(ThemeName::Dark);
         assert_eq!(theme.code(Style::Red).as_deref(), Some("38;2;245;135;130"));
-        assert_eq!("pink".parse::<ThemeName>().map_err(|why| why.contains("contrast")), Err(true));
+    }
+
+    #[test]
+    fn a_name_is_one_of_the_user_or_known_or_told() {
+        let (mine, _) = OwnTheme::read("mine", &[("red".to_owned(), "#aa0000".to_owned())].into()).expect("it is one");
+        let own = [mine];
+        let (theme, problem) = Theme::named(Some("pink"), &own, true, true);
+        assert_eq!((theme.name(), theme), (Some("auto"), Theme::named(None, &own, true, true).0));
+        assert!(problem.is_some_and(|why| why.contains("contrast, plain, mine")));
+        let (mut theme, problem) = Theme::named(Some("mine"), &own, true, true);
+        assert_eq!((theme.code(Style::Red).as_deref(), problem), (Some("38;2;170;0;0"), None));
+        assert_eq!((theme.take("plain", &own), theme.code(Style::Red)), (Ok(()), None));
+        assert_eq!((theme.take("light", &own), theme.name()), (Ok(()), Some("light")), "plain is left again");
     }
 }

@@ -246,14 +246,11 @@ impl FullScreen {
         if wanted != ChatScreen::Full || options.screen_reader || capabilities.is_dumb {
             return None;
         }
-        let name = config.chat.theme.as_deref().and_then(|name| name.parse().ok()).unwrap_or_default();
-        let display = display_settings(config);
+        let mut display = display_settings(config);
         let has_rgb = env.text("COLORTERM").is_some_and(|text| matches!(text.as_str(), "truecolor" | "24bit"));
-        let mut theme = Theme::new(name, capabilities.colour, has_rgb);
-        let named = |own: &&OwnTheme| Some(own.name.as_str()) == config.chat.theme.as_deref();
-        if let Some(own) = display.themes.iter().find(named) {
-            theme.wear(own);
-        }
+        let (theme, problem) =
+            Theme::named(config.chat.theme.as_deref(), &display.themes, capabilities.colour, has_rgb);
+        display.warnings.extend(problem.map(|why| format!("tui.theme: {why}")));
         Some(Self {
             theme,
             has_mouse: config.chat.mouse && !options.no_mouse,

@@ -94,8 +94,8 @@ impl App {
         match list.press(key) {
             Picked::Open => {
                 if let (Choice::Theme(_), Some(name)) = (choice, list.selected()) {
-                    let name = name.to_owned();
-                    self.wear(&name);
+                    // Every name of the list is known.
+                    let _: Result<(), String> = self.theme.take(name, &self.settings.display.themes);
                 }
                 self.overlay = Some(Overlay::Choice(choice, list));
             }
@@ -123,22 +123,10 @@ impl App {
         }
     }
 
-    /// Shows a theme by its name; whether there is one.
-    fn wear(&mut self, name: &str) -> bool {
-        if let Some(own) = self.settings.display.themes.iter().find(|own| own.name == name) {
-            self.theme.wear(own);
-            return true;
-        }
-        name.parse().map(|name| self.theme.choose(name)).is_ok()
-    }
-
     pub(super) fn choose_theme(&mut self, name: &str) {
-        if self.wear(name) {
-            self.hint = Some(format!("To keep it: theme = \"{name}\" in [tui] of config.toml"));
-            return;
+        match self.theme.take(name, &self.settings.display.themes) {
+            Ok(()) => self.hint = Some(format!("To keep it: theme = \"{name}\" in [tui] of config.toml")),
+            Err(why) => self.remark(Style::Yellow, &why),
         }
-        let own = self.settings.display.themes.iter().map(|own| own.name.as_str());
-        let known: Vec<&str> = theme::NAMES.iter().map(|(name, ..)| *name).chain(own).collect();
-        self.remark(Style::Yellow, &format!("unknown theme `{name}`; there are {}", known.join(", ")));
     }
 }

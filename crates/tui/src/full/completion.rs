@@ -60,7 +60,11 @@ impl App {
         if let Some(start) = word.strip_prefix('$') {
             return self.complete_skill(start);
         }
-        match word.strip_prefix('@').filter(|name| !name.is_empty()) {
+        match word.strip_prefix('@') {
+            Some("") => {
+                self.composer.offer(Vec::new());
+                self.hint = Some("Type a part of the name of a file".to_owned());
+            }
             Some(name) => self.search_files(name, &word),
             None => self.composer.offer(Vec::new()),
         }
@@ -164,6 +168,9 @@ impl App {
             .collect();
         let text = |skill: &Value, name: &str| skill[name].as_str().unwrap_or_default().to_owned();
         self.names.skills = skills.iter().map(|skill| (text(skill, "name"), text(skill, "description"))).collect();
+        if skills.is_empty() && self.composer.wanted().as_deref() == Some("$") {
+            self.hint = Some("There are no skills".to_owned());
+        }
         self.names.skill_files = skills.iter().map(|skill| (text(skill, "name"), text(skill, "path").into())).collect();
         self.complete();
     }

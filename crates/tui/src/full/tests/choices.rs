@@ -146,3 +146,13 @@ fn hints_are_seen_while_the_model_works_and_cleared_text_comes_back() {
     screen.resize(40, 12);
     assert!(screen.text().contains("Working… 0 s · Esc or Ctrl-C to stop\n"), "what fits: {}", screen.text());
 }
+
+#[test]
+fn a_list_that_is_empty_says_why() {
+    let mut screen = Screen::new(80, 12);
+    screen.type_text("see @");
+    assert!(screen.text().contains("Type a part of the name of a file"), "{}", screen.text());
+    screen.press(&[Key::Ctrl('u'), Key::Char('$')]);
+    screen.answer("skills/list", Ok(json!({"data": [{"skills": []}]})));
+    assert!(screen.text().contains("There are no skills"), "{}", screen.text());
+}
