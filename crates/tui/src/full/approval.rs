@@ -184,17 +184,35 @@ impl Panel {
             _ => {}
         }
         if self.first_row != before {
-            if !self.is_seen {
-                // New text has to be looked at first.
-                self.readiness = Readiness::begin(at);
-            }
-            self.settle(size);
+            self.scrolled(at, size);
             return None;
         }
         let decision = self.waiting.front().and_then(|asked| asked.question.decide(key));
         let is_refusal = matches!(decision, Some(Decision::Decline | Decision::Cancel));
         let decision = decision.filter(|_| self.is_seen || is_refusal)?;
         self.answered(decision, at)
+    }
+
+    fn scrolled(&mut self, at: Instant, size: (usize, usize)) {
+        if !self.is_seen {
+            // New text has to be looked at first.
+            self.readiness = Readiness::begin(at);
+        }
+        self.settle(size);
+    }
+
+    /// Scrolls a request that is longer than its room, as the wheel does; `false` if there is nothing to scroll.
+    pub(super) fn scroll(&mut self, by: isize, at: Instant, size: (usize, usize)) -> bool {
+        let last = self.rows(size.0).0.len().saturating_sub(self.room(size));
+        if self.is_empty() || last == 0 {
+            return false;
+        }
+        let before = self.first_row;
+        self.first_row = before.saturating_add_signed(by).min(last);
+        if self.first_row != before {
+            self.scrolled(at, size);
+        }
+        true
     }
 
     /// Keys of a form. Esc cancels, and everything else is for its fields.

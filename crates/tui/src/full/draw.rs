@@ -106,7 +106,8 @@ impl App {
         }
         parts.extend(self.hint.clone());
         if let Some(running) = running {
-            let keys = [key("stop"), key("interrupt")];
+            // Once it was pressed, Ctrl-C quits.
+            let keys = [key("stop"), if self.is_warned { String::new() } else { key("interrupt") }];
             let keys: Vec<&str> = keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect();
             parts.push(format!("{} to stop", keys.join(" or ")));
             match running.steered {

@@ -45,6 +45,9 @@ impl App {
     }
 
     fn wheel(&mut self, by: isize) {
+        if self.panel.scroll(by, self.now, self.size) {
+            return;
+        }
         match &mut self.overlay {
             Some(Overlay::Page(page)) => page.scroll(by, (self.size.0, self.size.1.saturating_sub(1))),
             Some(Overlay::Board(_, board)) => board.scroll(by.signum()),

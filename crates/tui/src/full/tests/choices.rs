@@ -145,6 +145,9 @@ fn hints_are_seen_while_the_model_works_and_cleared_text_comes_back() {
     assert!(screen.text().contains("to stop · Scrolled back, Alt-> for the end"), "{}", screen.text());
     screen.resize(40, 12);
     assert!(screen.text().contains("Working… 0 s · Esc or Ctrl-C to stop\n"), "what fits: {}", screen.text());
+    screen.resize(80, 12);
+    screen.press(&[Key::Ctrl('c')]);
+    assert!(screen.text().contains("Press Ctrl-C again to quit · Esc to stop"), "{}", screen.text());
 }
 
 #[test]

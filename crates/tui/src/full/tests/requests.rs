@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::Screen;
 use crate::full::app::{Effect, Input};
 use crate::full::approval::Panel;
+use crate::input::{Mouse, MouseKind};
 use crate::key::Key;
 use crate::keymap::{Binding, Keymap};
 
@@ -334,4 +335,34 @@ fn choices_name_the_keys_that_a_person_has_given_them() {
     assert_eq!(decisions(&screen), []);
     screen.press(&[Key::F(5)]);
     assert_eq!(decisions(&screen).len(), 1);
+}
+
+#[test]
+fn the_wheel_scrolls_a_long_request_and_what_is_behind_a_short_one() {
+    let mut screen = Screen::new(80, 12);
+    screen.start_turn();
+    for number in 0..20 {
+        let text = format!("answer {number}");
+        screen.item("item/completed", json!({"type": "agentMessage", "id": format!("m{number}"), "text": text}));
+    }
+    ask(&mut screen, 1, "make");
+    arm(&mut screen, 1);
+    let wheel = |screen: &mut Screen, kind: MouseKind| screen.input(Input::Mouse(Mouse { kind, row: 1, column: 1 }));
+    wheel(&mut screen, MouseKind::WheelUp);
+    assert!(screen.app.transcript.top.is_some() && screen.text().contains("[y] yes"), "{}", screen.text());
+    screen.press(&[Key::Char('n')]);
+    ask(&mut screen, 2, &(0..30).map(|number| format!("echo {number}")).collect::<Vec<_>>().join("\n"));
+    arm(&mut screen, 2);
+    assert!(!screen.text().contains("echo 10"), "{}", screen.text());
+    wheel(&mut screen, MouseKind::WheelDown);
+    assert!(screen.text().contains("echo 10") && !screen.text().contains("[space]"), "new text is looked at first");
+    for number in 3..20 {
+        arm(&mut screen, number);
+        wheel(&mut screen, MouseKind::WheelDown);
+        if screen.app.panel.is_open() {
+            break;
+        }
+    }
+    assert!(screen.text().contains("echo 29") && screen.text().contains("[y] yes"), "{}", screen.text());
+    assert_eq!(decisions(&screen), [], "the wheel answers nothing");
 }
