@@ -89,6 +89,14 @@ impl Readiness {
             }
         }
     }
+
+    /// Handles a key that is no choice. A character means that somebody types a text, in which the letters of choices may
+    /// follow: the choices are gone until nothing is typed.
+    pub fn missed(&mut self, key: &Key, at: Instant) {
+        if matches!(key, Key::Char(c) if !c.is_whitespace()) {
+            *self = Self::begin(at);
+        }
+    }
 }
 
 /// Open prompts, and the state of the first one.
@@ -224,6 +232,9 @@ impl QuestionQueue {
             let numbered = is_numbered.then(|| question.decide_by_number(key)).flatten();
             numbered.or_else(|| question.decide(key))
         });
+        if decision.is_none() {
+            self.arming.missed(key, at);
+        }
         let decision = decision.filter(|decision| is_seen || decision.refuses());
         match decision.and_then(|decision| Some((self.waiting.pop_front()?, decision))) {
             Some((question, decision)) => KeyOutcome::Decided(question, decision),
@@ -532,6 +543,8 @@ mod tests {
         asking.arming = Readiness::Open { since: now };
         assert_eq!(text(&asking.choices()), "[1] yes  [2] yes, for this session  [3] no  [4] no, and stop");
         assert!(matches!(asking.press(&Key::Char('9'), now), KeyOutcome::Nothing));
+        assert!(matches!(asking.press(&Key::Char('3'), now), KeyOutcome::Nothing), "it belongs to what is typed");
+        asking.arming = Readiness::Open { since: now };
         assert!(matches!(asking.press(&Key::Char('3'), now), KeyOutcome::Decided(_, Decision::Decline)));
     }
 

@@ -188,6 +188,9 @@ impl Panel {
             return None;
         }
         let decision = self.waiting.front().and_then(|asked| asked.question.decide(key));
+        if decision.is_none() {
+            self.readiness.missed(key, at);
+        }
         let is_refusal = matches!(decision, Some(Decision::Decline | Decision::Cancel));
         let decision = decision.filter(|_| self.is_seen || is_refusal)?;
         self.answered(decision, at)

@@ -366,3 +366,17 @@ fn the_wheel_scrolls_a_long_request_and_what_is_behind_a_short_one() {
     assert!(screen.text().contains("echo 29") && screen.text().contains("[y] yes"), "{}", screen.text());
     assert_eq!(decisions(&screen), [], "the wheel answers nothing");
 }
+
+#[test]
+fn a_text_that_is_typed_into_a_request_answers_nothing() {
+    let mut screen = Screen::new(80, 12);
+    screen.start_turn();
+    ask(&mut screen, 1, "make");
+    arm(&mut screen, 1);
+    screen.type_text("/agents and yes");
+    assert_eq!(decisions(&screen), [], "the first character is no choice, and the others belong to it");
+    assert!(!screen.text().contains("[y] yes"), "{}", screen.text());
+    arm(&mut screen, 2);
+    screen.press(&[Key::Char('y')]);
+    assert_eq!(decisions(&screen), [Decision::Allow]);
+}
