@@ -151,6 +151,18 @@ impl Theme {
         found.map(|(name, ..)| *name)
     }
 
+    /// The reason why the colours of this theme are not shown, if they are not.
+    #[must_use]
+    pub fn without_effect(self) -> Option<&'static str> {
+        let has_own =
+            self.own.is_some() || matches!(self.name, ThemeName::Dark | ThemeName::Light | ThemeName::Contrast);
+        match (self.has_colours, self.has_rgb) {
+            (false, _) => Some("colours are off (NO_COLOR)"),
+            (true, false) if has_own => Some("COLORTERM is not `truecolor`, so the terminal's 16 colours stay"),
+            _ => None,
+        }
+    }
+
     /// The same with another name.
     pub fn choose(&mut self, name: ThemeName) {
         (self.name, self.own) = (name, None);
@@ -405,6 +417,10 @@ mod tests {
     fn without_colours_there_are_none() {
         let mut theme = Theme::new(ThemeName::Dark, false, true);
         theme.choose(ThemeName::Light);
+        assert!(theme.without_effect().is_some_and(|why| why.contains("NO_COLOR")));
+        assert!(Theme::new(ThemeName::Dark, true, false).without_effect().is_some_and(|why| why.contains("COLORTERM")));
+        assert_eq!(Theme::new(ThemeName::Ansi, true, false).without_effect(), None);
+        assert_eq!(Theme::new(ThemeName::Dark, true, true).without_effect(), None);
         for style in ALL {
             let code = theme.code(*style).unwrap_or_default();
             assert!(code.split(';').all(|part| part.is_empty() || part.len() == 1), "{style:?} {code}");

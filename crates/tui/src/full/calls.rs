@@ -267,7 +267,7 @@ impl App {
 
     fn show_diff(&mut self, diff: Option<&str>, new: Option<&str>) {
         if diff.is_none() && new.is_none() {
-            return self.remark(Style::Yellow, "Git lists no changes here: this folder is not in a repository.");
+            return self.remark(Style::Yellow, "There is no repository here, or git could not be run.");
         }
         let (diff, new) = (diff.unwrap_or_default(), new.unwrap_or_default());
         if diff.is_empty() && new.is_empty() {

@@ -125,7 +125,11 @@ impl App {
 
     pub(super) fn choose_theme(&mut self, name: &str) {
         match self.theme.take(name, &self.settings.display.themes) {
-            Ok(()) => self.hint = Some(format!("To keep it: theme = \"{name}\" in [tui] of config.toml")),
+            Ok(()) => {
+                let why = self.theme.without_effect().map(|why| format!("It has no effect: {why}"));
+                let keep = || format!("To keep it: theme = \"{name}\" in [tui] of config.toml");
+                self.hint = Some(why.unwrap_or_else(keep));
+            }
             Err(why) => self.remark(Style::Yellow, &why),
         }
     }

@@ -6,7 +6,7 @@ use super::app::{App, Overlay};
 use super::transcript::Place;
 use crate::laid::{LaidRow, fitted, with_found};
 use crate::wrap::{hint_rows, typed_rows_with};
-use crate::{Row, Span, Style};
+use crate::{Row, Span, Style, one_line, printable};
 use codex_dialogue::paint::Frame;
 
 /// The text in the prompt of a new thread.
@@ -104,7 +104,7 @@ impl App {
         if self.is_warned {
             parts.push(format!("Press {} again to quit", key("interrupt")));
         }
-        parts.extend(self.hint.clone());
+        parts.extend(self.hint.as_deref().map(|hint| one_line(&printable(hint))));
         if let Some(running) = running {
             // Once it was pressed, Ctrl-C quits.
             let keys = [key("stop"), if self.is_warned { String::new() } else { key("interrupt") }];

@@ -49,7 +49,9 @@ fn a_theme_is_seen_before_it_is_chosen() {
     command(&mut screen, "/theme");
     screen.press(&[Key::Down, Key::Enter]);
     assert_eq!(name(&screen), Some("contrast"));
-    assert!(screen.text().contains("To keep it: theme = \"contrast\""), "{}", screen.text());
+    assert!(screen.text().contains("It has no effect: COLORTERM is not `truecolor`"), "{}", screen.text());
+    command(&mut screen, "/theme plain");
+    assert!(screen.text().contains("To keep it: theme = \"plain\""), "{}", screen.text());
     command(&mut screen, "/theme pink");
     assert!(screen.text().contains("unknown theme `pink`; there are auto, dark"), "{}", screen.text());
     screen.app.theme.choose(ThemeName::Plain);
@@ -118,7 +120,7 @@ fn uncommitted_changes_name_new_files_and_say_where_there_is_no_repository() {
     assert!(text.contains("No uncommitted changes."), "{text}");
     let failed = || Ok(json!({"exitCode": 128, "stdout": ""}));
     let text = diff(&mut screen, failed(), failed());
-    assert!(text.contains("this folder is not in a repository"), "{text}");
+    assert!(text.contains("There is no repository here"), "{text}");
     command(&mut screen, "/diff turn");
     assert!(screen.text().contains("Changes of the latest turn: none."), "{}", screen.text());
 }
