@@ -305,7 +305,12 @@ impl Board {
         let told: Vec<Row> = wrapped(&self.told, width).into_iter().map(|laid| laid.row).collect();
         let told_room = told.len().min(height / 2);
         let mut footer = self.footer(width);
-        footer.truncate((height / 4).clamp(1, 3));
+        let most = (height / 4).clamp(1, 3);
+        if self.typing.is_some() {
+            // The end of the text is where it is typed.
+            footer.drain(..footer.len().saturating_sub(most));
+        }
+        footer.truncate(most);
         let room = height.saturating_sub(1 + told_room + footer.len());
         let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", self.heading()))]];
         rows.extend(self.entry_rows(width, room));
@@ -472,6 +477,12 @@ mod tests {
         let done = Pressed::Action { key: 'd', value: Some(json!("two")), text: String::new() };
         assert_eq!(board.press(&Key::Char('d')), done);
         board.press(&Key::Char('t'));
+        for key in "ls".chars() {
+            board.press(&Key::Char(key));
+        }
+        board.press(&Key::Paste(" --all".repeat(30)));
+        assert!(text(&board, 8).last().is_some_and(|row| row.ends_with("--all▏")), "{:?}", text(&board, 8));
+        board.press(&Key::Ctrl('u'));
         for key in "ls".chars() {
             board.press(&Key::Char(key));
         }

@@ -152,7 +152,7 @@ impl App {
                     self.effect(Effect::Open(ThreadToOpen::Fork(id)));
                 }
             }
-            "rename" if rest.is_empty() => self.remark(Style::Yellow, "Type a name behind it: /rename NAME"),
+            "rename" if rest.is_empty() => self.remark(Style::Yellow, "Add a name: /rename NAME"),
             "rename" => {
                 let params = json!({"threadId": self.thread_id(), "name": rest});
                 self.call("thread/name/set", params, Pending::View(Wanted::Named(rest)));
