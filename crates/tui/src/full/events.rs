@@ -129,7 +129,8 @@ impl App {
         }
     }
 
-    fn turn_ended(&mut self, status: &str, error: &Value) {
+    /// Tells how a turn has ended, unless it is completed.
+    pub(super) fn tell_end(&mut self, status: &str, error: &Value) {
         match status {
             "interrupted" => self.remark(Style::Yellow, "Interrupted"),
             "failed" => {
@@ -141,6 +142,10 @@ impl App {
             }
             _ => {}
         }
+    }
+
+    fn turn_ended(&mut self, status: &str, error: &Value) {
+        self.tell_end(status, error);
         if self.calls.is_away {
             self.effect(Effect::Notify("the turn has ended".to_owned()));
         }

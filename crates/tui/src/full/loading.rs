@@ -49,9 +49,14 @@ impl App {
     pub(super) fn take_latest(&mut self, turns: Vec<Value>, cursor: Option<String>) {
         let Some(id) = self.thread_id().filter(|_| !turns.is_empty()) else { return };
         self.calls.agents.earlier(&turns);
+        let last = turns.last().map(|turn| (turn["status"].clone(), turn["error"].clone()));
         let mut value = codex_client::event::Members::new();
         value.insert("turns".to_owned(), Value::Array(turns));
         self.update_thread(codex_client::Event::Thread { id, value, whole: true });
+        // The end of the latest turn is why the thread stands where it does.
+        if let Some((status, error)) = last {
+            self.tell_end(status.as_str().unwrap_or_default(), &error);
+        }
         self.ask_earlier(cursor);
     }
 

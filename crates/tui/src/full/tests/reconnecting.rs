@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use codex_client::Event;
 use serde_json::json;
 
-use super::Screen;
+use super::{Screen, opened};
 use crate::full::app::Input;
 use crate::key::Key;
 
@@ -73,4 +73,17 @@ fn a_message_keeps_its_name_when_its_turn_ends_before_it() {
     screen.end_turn("completed");
     screen.answer("turn/start", Ok(json!({"turn": {"id": "u", "status": "completed"}})));
     assert!(!screen.text().contains("Working"), "{}", screen.text());
+}
+
+#[test]
+fn a_resumed_thread_tells_how_its_latest_turn_has_ended() {
+    let turn =
+        |id: &str, status: &str| json!({"id": id, "status": status, "items": [], "error": {"message": "no money"}});
+    for (status, told) in [("interrupted", "Interrupted"), ("failed", "error: no money"), ("completed", "")] {
+        let mut screen = Screen::new(80, 16);
+        screen.input(Input::Opened(Ok(opened(&[turn("a", "failed"), turn("b", status)])), false));
+        let text = screen.text();
+        assert!(text.contains(told), "{text}");
+        assert_eq!(text.matches("no money").count(), usize::from(status == "failed"), "only the latest: {text}");
+    }
 }
