@@ -226,14 +226,20 @@ impl App {
         self.calls.effects.extend(effects);
     }
 
-    /// Sends a message: to the running turn, or in a new one.
+    /// Sends a message of the person, which is one of the earlier prompts from now on.
     pub(super) fn send(&mut self, message: Message) {
         let Some(thread) = self.thread_id() else { return };
-        self.stop_editing();
         let id = thread.parse::<codex_wire::ids::ThreadId>().ok();
         if let Some(problem) = self.history.add(id, &message.text) {
             self.say(Style::Yellow, "warning", &problem);
         }
+        self.deliver(message);
+    }
+
+    /// Brings a message to the running turn, or to a new one.
+    pub(super) fn deliver(&mut self, message: Message) {
+        let Some(thread) = self.thread_id() else { return };
+        self.stop_editing();
         self.transcript.top = None;
         // Under its name, the server takes a message once, however often it is sent.
         let name = format!("{}-message-{}", self.settings.run, self.calls.next);

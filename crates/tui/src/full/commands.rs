@@ -189,7 +189,8 @@ impl App {
             let text = format!("{} exists already. Delete it first, or ask for the changes you want", file.display());
             return self.remark(Style::Yellow, &text);
         }
-        self.send(INIT.to_owned().into());
+        // The person has typed the command, and not this text.
+        self.deliver(INIT.to_owned().into());
     }
 
     /// Starts a review: of uncommitted changes, of a branch, of a commit, or of whatever the words describe.

@@ -161,3 +161,12 @@ fn a_list_that_is_empty_says_why() {
     screen.answer("skills/list", Ok(json!({"data": [{"skills": []}]})));
     assert!(screen.text().contains("There are no skills"), "{}", screen.text());
 }
+
+#[test]
+fn the_text_of_a_command_is_no_earlier_prompt() {
+    let mut screen = Screen::new(80, 24);
+    command(&mut screen, "/init");
+    assert!(screen.calls().iter().any(|(method, _)| *method == "turn/start"), "{:?}", screen.calls());
+    screen.press(&[Key::Up]);
+    assert_eq!(screen.app.composer.editor.text(), "/init");
+}
