@@ -18,4 +18,5 @@ pub mod servers;
 pub mod status_parts;
 pub mod terminals;
 pub mod threads;
+pub mod timeline;
 mod words;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use codex_views::board::{Board, Pressed};
 use codex_views::page::Page;
-use codex_views::{agents, policy, servers, terminals, threads};
+use codex_views::{agents, policy, servers, terminals, threads, timeline as words};
 
 use super::timeline;
 use super::timeline::Only;
@@ -38,7 +38,7 @@ impl BoardKind {
             Self::Terminals => Board::new("Background terminals", "go to it", terminals::ACTIONS)
                 .or_say("No command runs in the background."),
             Self::Timeline(only) => {
-                Board::new(only.title(), "go to it", timeline::ACTIONS).cut().or_say("Nothing has happened yet.")
+                Board::new(only.title(), "go to it", words::ACTIONS).cut().or_say("Nothing has happened yet.")
             }
         }
     }
@@ -174,7 +174,7 @@ impl App {
                 self.page_over((kind, board), "Rule", policy::whole(value));
             }
             BoardKind::Terminals | BoardKind::Timeline(_) => {
-                if let Some(item) = timeline::item(value) {
+                if let Some(item) = words::item(value) {
                     self.go_to_item(item);
                 }
             }

@@ -7,13 +7,10 @@ use codex_client::state::{Item, Thread};
 use codex_client::timeline::Filter;
 use serde_json::{Value, json};
 
-use crate::{Span, Style, diff, printable, rich_text};
-use codex_views::board::{Action, Entry, Needs};
+use crate::{Span, Style, diff, rich_text};
+use codex_views::board::Entry;
+use codex_views::timeline::{MOST_CHARS, brief, label, start, state};
 
-pub(super) const ACTIONS: &[Action] = &[Action { key: 'f', label: "other kinds", needs: Needs::Nothing }];
-
-/// The longest text of a line.
-const MOST_CHARS: usize = 300;
 /// The most files that a line names.
 const MOST_PATHS: usize = 20;
 
@@ -95,16 +92,6 @@ pub(super) fn entries(thread: &Thread, only: Only, cwd: &Path) -> Vec<Entry> {
     entries
 }
 
-/// The state of an item in words, if it is worth any.
-fn state(status: &str, is_turn_running: bool) -> String {
-    match status {
-        "completed" => String::new(),
-        "inProgress" if is_turn_running => "running ".to_owned(),
-        "inProgress" => "stopped ".to_owned(),
-        status => format!("{status} "),
-    }
-}
-
 /// The text of an item on one line: what it is about, and the start of the rest.
 fn texts(item: &Item, cwd: &Path) -> (String, String) {
     let text = |name: &str| item.members().get(name).and_then(Value::as_str).unwrap_or_default();
@@ -129,41 +116,4 @@ fn texts(item: &Item, cwd: &Path) -> (String, String) {
         }
         _ => (brief(&item.texts().into_iter().map(start).collect::<Vec<_>>().join(" ")), String::new()),
     }
-}
-
-/// The start of a text, which is enough for a line.
-fn start(text: &str) -> &str {
-    let end = text.char_indices().nth(MOST_CHARS).map_or(text.len(), |(at, _)| at);
-    &text[..end]
-}
-
-/// The start of a text on one line.
-fn brief(text: &str) -> String {
-    printable(&start(text).split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
-}
-
-/// A short name of a kind.
-fn label(kind: &str) -> String {
-    let known = [
-        ("userMessage", "you"),
-        ("agentMessage", "answer"),
-        ("reasoning", "reasoning"),
-        ("commandExecution", "command"),
-        ("fileChange", "change"),
-        ("mcpToolCall", "tool"),
-        ("dynamicToolCall", "tool"),
-        ("collabAgentToolCall", "agent"),
-        ("webSearch", "search"),
-        ("contextCompaction", "summary"),
-        ("enteredReviewMode", "review"),
-        ("exitedReviewMode", "review"),
-        ("imageView", "picture"),
-    ];
-    let found = known.iter().find(|(name, _)| *name == kind).map(|(_, label)| (*label).to_owned());
-    found.unwrap_or_else(|| printable(kind).chars().take(10).collect())
-}
-
-/// The item of an entry.
-pub(super) fn item(value: &Value) -> Option<&str> {
-    value["item"].as_str().or_else(|| value["itemId"].as_str())
 }
