@@ -17,12 +17,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The time between two looks for old threads.
 const LOOK: Duration = Duration::from_secs(3600);
 
-/// Threads that were not changed for a number of seconds, unless another server has them open. `$2` is the lease of this
-/// server.
-const OLD: &str = "SELECT id FROM @.threads WHERE NOT deleted \
+/// The next threads after a place that were not changed for a number of seconds, unless another server has them open. `$2`
+/// is the lease of this server.
+const OLD: &str = "SELECT id, updated FROM @.threads WHERE NOT deleted \
      AND updated < ((extract(epoch FROM now()) - $1::bigint) * 1000000)::bigint * 1000 \
      AND (owner IS NULL OR owner = $2 OR NOT EXISTS (SELECT 1 FROM @.servers \
-     WHERE servers.id = threads.owner AND servers.expires > now())) ORDER BY updated LIMIT 100";
+     WHERE servers.id = threads.owner AND servers.expires > now())) \
+     AND (updated > $3 OR (updated = $3 AND id > $4)) ORDER BY updated, id LIMIT 100";
 
 /// Threads whose deletion was not finished.
 const LEFT: &str = "SELECT id FROM @.threads WHERE deleted ORDER BY id LIMIT 100";
@@ -35,16 +36,18 @@ impl PostgresStore {
     /// When the database cannot be used.
     pub fn delete_older_than(&self, days: u64) -> Result<u64, StoreError> {
         let mut deleted = 0;
+        // Threads that stay are passed, so that they do not hide the ones after them.
+        let mut place = (i64::MIN, Uuid::nil());
         loop {
-            let mut is_done = true;
-            for thread in self.old_threads(days)? {
+            let page = self.old_threads(days, place)?;
+            let Some(last) = page.last() else { break };
+            place = *last;
+            for (_, thread) in page {
                 // Somebody may have opened it meanwhile.
+                let thread = ThreadId::from(thread);
                 if !self.parts().lease.writes(thread) && self.delete(thread).is_ok() {
-                    (deleted, is_done) = (deleted + 1, false);
+                    deleted += 1;
                 }
-            }
-            if is_done {
-                break;
             }
             self.parts().database.wait(|_| async {
                 tokio::time::sleep(PAUSE).await;
@@ -75,12 +78,14 @@ impl PostgresStore {
         }
     }
 
-    fn old_threads(&self, days: u64) -> Result<Vec<ThreadId>, PostgresError> {
+    /// The next threads after a place, with theirs: the time of their last change, and their id.
+    fn old_threads(&self, days: u64, place: (i64, Uuid)) -> Result<Vec<(i64, Uuid)>, PostgresError> {
         let seconds = i64::try_from(days.saturating_mul(86_400)).unwrap_or(i64::MAX);
         let own = self.server_id();
         self.parts().database.wait(move |pool| async move {
-            let rows = pool.run(async |connection| connection.query(OLD, &[&seconds, &own]).await).await?;
-            rows.iter().map(|row| Ok(ThreadId::from(column::<Uuid>(row, "id", &pool.place)?))).collect()
+            let rows =
+                pool.run(async |connection| connection.query(OLD, &[&seconds, &own, &place.0, &place.1]).await).await?;
+            rows.iter().map(|row| Ok((column(row, "updated", &pool.place)?, column(row, "id", &pool.place)?))).collect()
         })
     }
 }

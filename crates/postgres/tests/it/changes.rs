@@ -112,6 +112,20 @@ fn old_threads_are_deleted_unless_somebody_has_them_open() {
 }
 
 #[test]
+fn old_threads_that_are_open_do_not_hide_others() {
+    let Some(cluster) = cluster() else { return };
+    let options = cluster.options();
+    let a = server(&options, "a");
+    let ids = [(); 120].map(|()| thread(&a));
+    let held: Vec<_> = ids[..110].iter().map(|id| a.open(*id).expect("it opens")).collect();
+    let day = 86_400_000_000_000_i64;
+    run(&options, &format!("UPDATE @.threads SET updated = updated - {day} * 8"));
+    run(&options, &format!("UPDATE @.threads SET updated = updated - {day} WHERE owner IS NOT NULL"));
+    assert_eq!(a.delete_older_than(7).expect("it works"), 10);
+    drop(held);
+}
+
+#[test]
 fn serialization_failures_are_tried_again() {
     let Some(cluster) = cluster() else { return };
     for options in cluster.both() {
