@@ -11,7 +11,7 @@ use crate::servers::{Client, PATIENCE, Server, Shared, TALK};
 
 const AGENTS: &[&str] = &["features.subagent_tools=true", "subagent_root_inbox_autosubmit=false"];
 
-/// A root that starts two agents, sends the second one a message, and runs a command. The first agent ends meanwhile,
+/// A root that starts two agents, sends the second one a message, and runs a command. The first agent ends once it may,
 /// the second never does.
 fn script_of_two_agents() -> String {
     let call = |id: &str, tool: &str, args: Value| json!({"call": tool, "id": id, "args": args});
@@ -25,7 +25,7 @@ fn script_of_two_agents() -> String {
         {"when": "id-ready", "items": [send("id-message", "Look here first.")]},
         {"when": "id-second", "items": [shell("id-ready", "while ! test -e second; do sleep 0.01; done")]},
         {"when": "id-made", "items": [{"text": "Made it."}]},
-        {"when": "Make a file", "items": [shell("id-made", "while ! test -e begun; do sleep 0.01; done")]},
+        {"when": "Make a file", "items": [shell("id-made", "while ! test -e go; do sleep 0.01; done")]},
         {"when": "Never end", "items": [shell("id-endless", &format!("touch second; {endless}"))]},
         {"items": [spawn("id-first", "Make a file"), spawn("id-second", "Never end")]},
     ])
@@ -72,8 +72,9 @@ fn a_goal_and_agents_are_as_they_were_told_last() {
         (shared.server("a", &script_of_two_agents(), AGENTS), shared.server("b", &script_of_the_next_server(), AGENTS));
     let mut at_a = a.client();
     let root = with_goal(&mut at_a);
+    let project = shared.workspace.path("project");
     eventually("both agents are at work, and so is the root", || {
-        ["begun", "second"].iter().all(|name| shared.workspace.path("project").join(name).exists())
+        ["begun", "second"].iter().all(|name| project.join(name).exists())
     });
     // A change of the goal in the middle of the turn.
     at_a.ask("thread/goal/set", &json!({"threadId": root, "tokenBudget": 2_000_000}));
@@ -81,6 +82,7 @@ fn a_goal_and_agents_are_as_they_were_told_last() {
     while told["tokenBudget"] != 2_000_000 {
         told = at_a.next("thread/goal/updated")["params"]["goal"].take();
     }
+    std::fs::write(project.join("go"), "").expect("a file can be written");
     assert_eq!(messages_until(&mut at_a, "Made it."), ["Made it."]);
     let mail = "SELECT count(*) FROM @.lines WHERE position('\"agent_mail\"'::bytea IN payload) > 0 \
                 AND position('Made it.'::bytea IN payload) > 0";
