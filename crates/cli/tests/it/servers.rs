@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -188,6 +188,14 @@ impl Client {
         self.ask("thread/start", &json!({}))["thread"]["id"].as_str().expect("it has an id").to_owned()
     }
 
+    /// Starts a thread and lets its first turn end.
+    pub(crate) fn begin_thread(&mut self) -> String {
+        let thread = self.start_thread();
+        self.start_turn(&thread, "first");
+        self.rest_of_turn();
+        thread
+    }
+
     pub(crate) fn start_turn(&mut self, thread: &str, text: &str) -> Value {
         self.ask("turn/start", &json!({"threadId": thread, "input": [{"type": "text", "text": text}]}))
     }
@@ -333,9 +341,7 @@ fn clients_hear_that_their_server_has_lost_a_thread_and_miss_nothing_of_it() {
     let Some(shared) = Shared::new() else { return };
     let (a, b) = (shared.server("a", TALK, &[]), shared.server("b", TALK, &[]));
     let (mut at_a, mut at_b) = (a.client(), b.client());
-    let thread = at_a.start_thread();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
+    let thread = at_a.begin_thread();
     let here = at_a.ask("thread/subscribe", &json!({"threadId": thread}));
     let there = at_b.ask("thread/subscribe", &json!({"threadId": thread}));
     // The next renewal finds that the lease has expired. The thread is idle, and its clients wait.
@@ -406,19 +412,25 @@ fn a_server_that_ends_hands_its_threads_over() {
     assert_eq!(shared.sql("SELECT name FROM @.servers"), "b");
 }
 
+/// A thread with one turn in a folder, which a server has given back at its end.
+pub(crate) fn thread_given_back(server: &Server, folder: &Path) -> String {
+    let mut client = server.client();
+    let started = client.ask("thread/start", &json!({"cwd": folder}));
+    let thread = started["thread"]["id"].as_str().expect("it has an id").to_owned();
+    client.start_turn(&thread, "first");
+    client.rest_of_turn();
+    server.signal(Signal::TERM);
+    client.next("server/moved");
+    thread
+}
+
 #[test]
 fn a_thread_whose_folder_is_not_here_can_be_read_but_not_continued() {
     let Some(shared) = Shared::new() else { return };
     let (a, b) = (shared.server("a", TALK, &[]), shared.server("b", TALK, &[]));
     let folder = shared.workspace.path("project/work");
     std::fs::create_dir(&folder).expect("a folder can be made");
-    let mut at_a = a.client();
-    let started = at_a.ask("thread/start", &json!({"cwd": folder}));
-    let thread = started["thread"]["id"].as_str().expect("it has an id").to_owned();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
-    a.signal(Signal::TERM);
-    at_a.next("server/moved");
+    let thread = thread_given_back(&a, &folder);
     std::fs::remove_dir(&folder).expect("it is empty");
     let mut at_b = b.client();
     let refused = at_b.request("thread/resume", &json!({"threadId": thread}));

@@ -81,9 +81,7 @@ fn a_reply_runs_where_the_thread_is_open() {
     let Some(shared) = Shared::new() else { return };
     let a = shared.server("a", TALK, &[]);
     let mut at_a = a.client();
-    let thread = at_a.start_thread();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
+    let thread = at_a.begin_thread();
     let mut mcp = McpClient::start(&shared, "m", "[]");
     mcp.reply(2, &thread, "second");
     let (kinds, result) = mcp.rest_of_call(2);
@@ -145,9 +143,7 @@ fn a_cancelled_call_interrupts_the_turn_at_its_owner() {
     let Some(shared) = Shared::new() else { return };
     let a = shared.server("a", RUNS, &[]);
     let mut at_a = a.client();
-    let thread = at_a.start_thread();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
+    let thread = at_a.begin_thread();
     let mut mcp = McpClient::start(&shared, "m", "[]");
     mcp.reply(2, &thread, "second");
     mcp.until_command();
@@ -255,9 +251,7 @@ fn the_chat_uses_a_thread_that_a_server_has_open() {
     let Some(shared) = Shared::new() else { return };
     let a = shared.server("a", TALK, &[]);
     let mut at_a = a.client();
-    let thread = at_a.start_thread();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
+    let thread = at_a.begin_thread();
     // The model of the chat has nothing to say, so the answer is that of the server.
     let place = crate::chat::place("", &json!([])).variable("CODEX_STORE_URL", &shared.database.url());
     let schema = format!("store.schema={}", shared.schema);

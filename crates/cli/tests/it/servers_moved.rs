@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::program::eventually;
-use crate::servers::{Client, PATIENCE, Server, Shared, TALK};
+use crate::servers::{Client, PATIENCE, Server, Shared, TALK, thread_given_back};
 
 const AGENTS: &[&str] = &["features.subagent_tools=true", "subagent_root_inbox_autosubmit=false"];
 
@@ -137,9 +137,7 @@ fn a_server_with_the_name_of_another_says_so_and_works() {
     let mut at_a = a.client();
     assert!(notes(&a).is_empty(), "the first one has its name alone");
     // Names are for people: the servers themselves are not confused.
-    let thread = at_a.start_thread();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
+    let thread = at_a.begin_thread();
     let mut at_b = b.client();
     at_b.ask("thread/resume", &json!({"threadId": thread}));
     at_b.start_turn(&thread, "second");
@@ -184,13 +182,7 @@ fn a_thread_of_another_repository_can_be_read_but_not_continued() {
     let folder = shared.workspace.path("project/work");
     std::fs::create_dir(&folder).expect("a folder can be made");
     repository(&folder, "the first repository");
-    let mut at_a = a.client();
-    let started = at_a.ask("thread/start", &json!({"cwd": folder}));
-    let thread = started["thread"]["id"].as_str().expect("it has an id").to_owned();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
-    a.signal(Signal::TERM);
-    at_a.next("server/moved");
+    let thread = thread_given_back(&a, &folder);
 
     // The other machine has another repository at the same place.
     std::fs::rename(folder.join(".git"), shared.workspace.path("first.git")).expect("it can be moved");
@@ -221,9 +213,7 @@ fn exec_names_the_server_that_has_a_thread_open() {
     let Some(shared) = Shared::new() else { return };
     let a = shared.server("a", TALK, &[]);
     let mut at_a = a.client();
-    let thread = at_a.start_thread();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
+    let thread = at_a.begin_thread();
     let schema = format!("store.schema={}", shared.schema);
     let exec =
         || shared.place(TALK).run(&["exec", "--skip-git-repo-check", "resume", &thread, "-c", &schema, "hi"], "");

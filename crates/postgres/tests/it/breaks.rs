@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use codex_log::store::{Entry, LogWriter, Opened, ReadFrom, ThreadStore};
+use codex_log::store::{Opened, ThreadStore};
 use codex_postgres::{Connect, Connected, PostgresStore, StoreOptions};
 use codex_wire::ids::ThreadId;
-use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio_postgres::{Config, NoTls};
 
 use crate::cluster::{Cluster, cluster, open, run};
 use crate::faults::{self, Fault, When, commit};
+use crate::texts::{append, texts};
 
 /// The time to wait for something before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -106,21 +106,6 @@ impl Connect for Connector {
             Ok((client, Box::pin(connection) as _))
         })
     }
-}
-
-fn append(writer: &mut dyn LogWriter, text: &str) {
-    let line = json!({"text": text});
-    writer.append(0, "event_msg", &mut |out| serde_json::to_writer(out, &line)).expect("it is JSON");
-}
-
-fn texts(store: &PostgresStore, thread: ThreadId) -> Vec<String> {
-    let mut lines = store.read(thread, ReadFrom::Start).expect("it is there");
-    let mut texts = Vec::new();
-    while let Some(entry) = lines.next_entry().expect("lines can be read") {
-        let Entry::Line(line) = entry else { panic!("a line is broken") };
-        texts.push(line.payload_as::<Value>().expect("it is JSON")["text"].as_str().expect("a text").to_owned());
-    }
-    texts
 }
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -12,4 +12,5 @@ mod owners;
 mod poolers;
 mod refusals;
 mod restores;
+mod texts;
 mod tls;

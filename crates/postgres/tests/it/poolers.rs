@@ -1,13 +1,14 @@
 //! The same rows behind `pgbouncer`, which gives every session, or every transaction, to somebody else.
 
-use codex_log::store::laws::{LAWS, wait_for};
-use codex_log::store::{Commit, Entry, LogWriter, Opened, ReadFrom, ThreadStore};
+use codex_log::store::laws::LAWS;
+use codex_log::store::{LogWriter, Opened, ThreadStore};
 use codex_postgres::{PostgresError, PostgresStore, StoreOptions};
 use codex_testkit::Pooler;
 use codex_wire::ids::ThreadId;
-use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, cluster, open, run};
+use crate::faults::commit;
+use crate::texts::{append, texts};
 
 const TRANSACTIONS: &str = "pool_mode = transaction";
 
@@ -32,24 +33,9 @@ fn rows_keep_the_laws_behind_a_pooler() {
     }
 }
 
-fn append(writer: &mut dyn LogWriter, text: &str) {
-    let line = json!({"text": text});
-    writer.append(0, "event_msg", &mut |out| serde_json::to_writer(out, &line)).expect("it is JSON");
-    match writer.commit(true) {
-        Commit::Done(done) => done.expect("it is written"),
-        Commit::Sync(sync) => sync().expect("it is written"),
-        Commit::Later(written) => wait_for(written).expect("it is written"),
-    }
-}
-
-fn texts(store: &PostgresStore, thread: ThreadId) -> Vec<String> {
-    let mut lines = store.read(thread, ReadFrom::Start).expect("it is there");
-    let mut texts = Vec::new();
-    while let Some(entry) = lines.next_entry().expect("lines can be read") {
-        let Entry::Line(line) = entry else { panic!("a line is broken") };
-        texts.push(line.payload_as::<Value>().expect("it is JSON")["text"].as_str().expect("a text").to_owned());
-    }
-    texts
+fn commit_text(writer: &mut dyn LogWriter, text: &str) {
+    append(writer, text);
+    assert!(commit(writer), "it is written");
 }
 
 /// Eight processes share two sessions, so nearly every statement runs in a session that another one has just used.
@@ -66,7 +52,7 @@ fn servers_that_share_sessions_do_not_disturb_each_other() {
                 let Opened { mut writer, .. } = store.create(thread).expect("a thread can begin");
                 let written: Vec<String> = (0..40).map(|line| format!("{line} of {number}")).collect();
                 for text in &written {
-                    append(&mut *writer, text);
+                    commit_text(&mut *writer, text);
                     let server = store.last_server(thread).expect("it is there");
                     assert_eq!(server.as_ref(), Some(&options.server_name));
                 }
@@ -91,12 +77,12 @@ fn changes_and_take_overs_are_found_behind_a_pooler() {
     }
     let thread = ThreadId::fresh();
     let Opened { mut writer, .. } = a.create(thread).expect("a thread can begin");
-    append(&mut *writer, "first");
+    commit_text(&mut *writer, "first");
     let refused = b.open(thread).expect_err("it is open").to_string();
     assert!(refused.contains("is open on server"), "{refused}");
     run(&options, "UPDATE @.servers SET expires = now()");
     let Opened { writer: mut next, .. } = b.open(thread).expect("its server is gone");
-    append(&mut *next, "second");
+    commit_text(&mut *next, "second");
     assert_eq!(texts(&a, thread), ["first", "second"]);
     let mut changes = a.changes_elsewhere();
     b.rename(thread, "a name").expect("it can be renamed");
