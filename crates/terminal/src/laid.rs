@@ -11,7 +11,7 @@ use crate::{Row, Span, Style};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaidRow {
     pub row: Row,
-    /// The text that the wrap has swallowed before this row; `None` if a line begins here.
+    /// The text that wrapping has removed before this row; `None` if a line begins here.
     pub glue: Option<String>,
 }
 

@@ -35,7 +35,8 @@ impl App {
         }
     }
 
-    /// The whole changes of a patch, if they are known.
+    /// The whole changes of a patch, if they are known. They are shown line by line, because a view that compares words
+    /// leaves out lines that it does not understand.
     fn changes_of(&self, thread: &str, item: &str) -> Option<Vec<Row>> {
         let thread = self.client.thread(thread)?;
         let mut items = thread.turns().iter().rev().flat_map(codex_client::state::Turn::items);
