@@ -1,42 +1,11 @@
-//! Dependencies point down only, there are few of them, and some crates never depend on others, even indirectly.
+//! Some crates never depend on others, however long the way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml_edit::DocumentMut;
+use toml_edit::{DocumentMut, Item, TableLike};
 
-use crate::{no_complaints, root};
-
-/// The foundations of nearly every crate: the types of the agent, and the only way to read a file. They use no other
-/// crate of ours, so depending on one couples nothing, and they do not count as dependencies.
-const FOUNDATIONS: &[&str] = &["files", "wire"];
-
-/// The crate that joins all others. It may depend on every one of them.
-const ROOT: &str = "cli";
-
-/// The crates from the bottom up. A crate may depend only on those on lower levels.
-const LEVELS: &[&[&str]] = &[
-    FOUNDATIONS,
-    &["guard", "lines", "log", "protocol", "terminal", "transport"],
-    &[
-        "client",
-        "config",
-        "dialects",
-        "dialogue",
-        "model",
-        "patch",
-        "printer",
-        "relay",
-        "sandbox",
-        "shell",
-        "store",
-        "thread",
-        "views",
-        "workspace",
-    ],
-    &["console", "login", "methods", "pipe", "postgres", "tools", "tui"],
-    &["agents", "engine", "mcp", "server"],
-    &[ROOT],
-];
+use crate::packages::{manifests, toml};
+use crate::{known, no_complaints, root};
 
 /// Crates for tests only: no crate may need them for its build.
 const TEST_CRATES: &[&str] = &["testkit"];
@@ -44,177 +13,160 @@ const TEST_CRATES: &[&str] = &["testkit"];
 /// The forbidden dependencies of a crate, direct or indirect: our crates, and third-party ones that are large or do
 /// what the crate promises not to do.
 const FORBIDDEN: &[(&str, &[&str])] = &[
-    ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
-    ("terminal", &["protocol", "tokio", "crossterm", "files"]),
-    ("dialogue", &["client", "protocol", "log", "config", "files"]),
-    ("views", &["client", "protocol", "log", "config", "files", "tokio", "crossterm"]),
-    ("tui", &["engine", "server", "store", "log", "config"]),
-    ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
-    ("pipe", &["engine", "model", "server", "store", "rusqlite"]),
-    ("methods", &["engine", "server", "thread", "tokio", "reqwest", "rusqlite"]),
-    ("lines", &["protocol", "log", "reqwest", "rusqlite"]),
-    ("server", &["engine", "model", "store", "rusqlite"]),
-    ("thread", &["config", "engine", "model", "protocol", "server", "store", "reqwest", "rusqlite", "tree-sitter"]),
-    ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
-    ("dialects", &["engine", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
-    ("protocol", &["tokio", "reqwest", "rusqlite", "tree-sitter"]),
-    ("files", &["tokio"]),
-    ("wire", &["tokio"]),
-    ("patch", &["tokio"]),
-    ("shell", &["tokio"]),
-    ("config", &["tokio", "protocol"]),
-    ("store", &["tokio", "protocol"]),
-    ("workspace", &["tokio", "protocol"]),
-    ("login", &["engine", "server", "store", "protocol", "dialects", "rusqlite", "tree-sitter"]),
-    ("postgres", &["engine", "server", "protocol", "dialects", "reqwest", "tree-sitter"]),
-    ("tools", &["engine", "model", "store", "protocol", "dialects"]),
     ("agents", &["engine", "model", "server", "store", "reqwest", "rusqlite"]),
+    ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
+    ("config", &["tokio", "protocol"]),
+    ("dialects", &["engine", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
+    ("dialogue", &["client", "protocol", "log", "config", "files"]),
+    ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
+    ("files", &["tokio"]),
+    ("lines", &["engine", "protocol", "log", "reqwest", "rusqlite"]),
+    ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
+    ("login", &["engine", "server", "store", "protocol", "dialects", "rusqlite", "tree-sitter"]),
     ("mcp", &["engine", "server", "store", "protocol", "dialects", "rusqlite"]),
-    ("transport", &["protocol", "engine"]),
+    ("methods", &["engine", "server", "thread", "tokio", "reqwest", "rusqlite"]),
+    ("patch", &["tokio"]),
+    ("pipe", &["engine", "model", "server", "store", "reqwest", "rusqlite"]),
+    ("postgres", &["engine", "server", "store", "protocol", "dialects", "reqwest", "tree-sitter"]),
     ("printer", &["config", "dialects", "tokio"]),
-    ("relay", &["engine", "log", "server", "thread", "transport", "reqwest", "rusqlite"]),
+    ("protocol", &["tokio", "reqwest", "rusqlite", "tree-sitter"]),
+    ("relay", &["engine", "log", "model", "server", "store", "thread", "transport", "reqwest", "rusqlite"]),
+    ("server", &["engine", "model", "store", "reqwest", "rusqlite"]),
+    ("shell", &["tokio"]),
+    ("store", &["tokio", "protocol"]),
+    ("terminal", &["protocol", "tokio", "crossterm", "files"]),
+    ("thread", &["config", "engine", "model", "protocol", "server", "store", "reqwest", "rusqlite", "tree-sitter"]),
+    ("tools", &["engine", "model", "store", "protocol", "dialects"]),
+    ("transport", &["engine", "log", "protocol"]),
+    ("tui", &["engine", "server", "store", "log", "config", "reqwest", "rusqlite"]),
+    ("views", &["client", "protocol", "log", "config", "files", "tokio", "crossterm"]),
+    ("wire", &["tokio"]),
+    ("workspace", &["tokio", "protocol"]),
 ];
 
-/// Known offences that are still to be fixed. One that is gone has to be removed from the list.
-const KNOWN: &[&str] = &[];
-
-const MOST_INTERNAL: usize = 8;
-/// The maximum number of crates on top of each other, including [`ROOT`].
-const MOST_DEPTH: usize = 5;
 const LOCKED_PACKAGES: usize = 550;
 
-/// The crates of the workspace with their build dependencies.
-fn crates() -> BTreeMap<String, BTreeSet<String>> {
-    let folders = std::fs::read_dir(root().join("crates")).expect("the workspace has crates");
-    let mut crates = BTreeMap::new();
-    for folder in folders {
-        let folder = folder.expect("an entry of a folder can be read").path();
-        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a crate has a manifest");
-        let name = folder.file_name().expect("it has a name").to_string_lossy().into_owned();
-        crates.insert(name, dependencies(&manifest));
+/// The name that each of our packages has before its crate's.
+const PREFIX: &str = "codex-";
+
+/// Packages with what they need.
+type Packages = BTreeMap<String, BTreeSet<String>>;
+
+/// The packages that a manifest needs for a build, on whatever system.
+fn dependencies(manifest: &DocumentMut) -> BTreeSet<String> {
+    let table = |item: Option<&Item>| -> BTreeSet<String> {
+        let table = item.and_then(Item::as_table_like);
+        table.into_iter().flat_map(TableLike::iter).map(|(name, _)| name.to_owned()).collect()
+    };
+    let systems = manifest.get("target").and_then(Item::as_table_like);
+    let systems = systems.into_iter().flat_map(TableLike::iter);
+    let mut found = table(manifest.get("dependencies"));
+    found.extend(systems.flat_map(|(_, system)| table(system.get("dependencies"))));
+    found
+}
+
+/// The packages of others in a lock file. It does not tell which dependencies are optional, so all count.
+fn locked(lock: &DocumentMut) -> Packages {
+    let packages = lock.get("package").and_then(Item::as_array_of_tables).expect("the lock file has packages");
+    let mut found = Packages::new();
+    for package in packages.iter().filter(|package| package.contains_key("source")) {
+        let name = package.get("name").and_then(Item::as_str).expect("a package has a name");
+        let needs = package.get("dependencies").and_then(Item::as_array);
+        let needs = needs.into_iter().flatten().filter_map(|need| need.as_str()?.split(' ').next());
+        found.entry(name.to_owned()).or_default().extend(needs.map(str::to_owned));
     }
-    crates
+    found
 }
 
-/// The names under `[dependencies]`, those of the workspace without their prefix.
-fn dependencies(manifest: &str) -> BTreeSet<String> {
-    let manifest: DocumentMut = manifest.parse().expect("a manifest is TOML");
-    let table = manifest.get("dependencies").and_then(|item| item.as_table_like());
-    let names = table.into_iter().flat_map(|table| table.iter());
-    names.map(|(name, _)| name.strip_prefix("codex-").unwrap_or(name).to_owned()).collect()
+/// Our crates with their build dependencies, and everything below them.
+fn packages() -> Packages {
+    let mut packages = locked(&toml("Cargo.lock"));
+    packages.extend(manifests().iter().map(|(name, manifest)| (format!("{PREFIX}{name}"), dependencies(manifest))));
+    packages
 }
 
-fn level(name: &str) -> Option<usize> {
-    LEVELS.iter().position(|level| level.contains(&name))
-}
-
-type Crates = BTreeMap<String, BTreeSet<String>>;
-
-/// All direct and indirect dependencies of a crate.
-fn closure<'a>(crates: &'a Crates, name: &str) -> BTreeSet<&'a str> {
+/// All direct and indirect dependencies of a package.
+fn closure<'a>(packages: &'a Packages, name: &str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
-    let mut open: Vec<&BTreeSet<String>> = crates.get(name).into_iter().collect();
+    let mut open: Vec<&BTreeSet<String>> = packages.get(name).into_iter().collect();
     while let Some(needs) = open.pop() {
         for need in needs {
             if reached.insert(need.as_str()) {
-                open.extend(crates.get(need));
+                open.extend(packages.get(need));
             }
         }
     }
     reached
 }
 
-/// The longest path down from a crate through our crates, itself included.
-fn longest_way<'a>(crates: &'a Crates, name: &'a str) -> Vec<&'a str> {
-    let below = crates.get(name).into_iter().flatten().filter(|need| crates.contains_key(*need));
-    let longest = below.map(|need| longest_way(crates, need)).max_by_key(Vec::len).unwrap_or_default();
-    std::iter::once(name).chain(longest).collect()
-}
-
-fn complaints(crates: &Crates) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for (name, needs) in crates {
-        let own = level(name);
-        if own.is_none() && !TEST_CRATES.contains(&name.as_str()) {
-            complaints.push(format!("{name}: give it a level"));
+/// The forbidden dependencies that are there, and the rows of the table about crates that are not.
+fn offences(packages: &Packages) -> Vec<String> {
+    let mut found = Vec::new();
+    for (crate_name, never) in FORBIDDEN {
+        let name = format!("{PREFIX}{crate_name}");
+        if !packages.contains_key(&name) {
+            found.push(format!("{crate_name}: there is no such crate"));
         }
-        let internal: Vec<&String> = needs.iter().filter(|need| crates.contains_key(*need)).collect();
-        let counted = internal.iter().filter(|need| !FOUNDATIONS.contains(&need.as_str())).count();
-        if counted > MOST_INTERNAL && name != ROOT {
-            complaints.push(format!("{name}: uses {counted} crates, {MOST_INTERNAL} are allowed"));
-        }
-        for need in internal {
-            if own.is_some() && level(need) >= own {
-                complaints.push(format!("{name} -> {need}: the arrow does not point down"));
-            }
-            if own.is_some() && TEST_CRATES.contains(&need.as_str()) {
-                complaints.push(format!("{name} -> {need}: only for tests"));
-            }
-        }
-        let forbidden = FORBIDDEN.iter().filter(|(from, _)| name == from).flat_map(|(_, never)| *never);
-        let reached = closure(crates, name);
-        complaints
-            .extend(forbidden.filter(|need| reached.contains(**need)).map(|need| format!("{name} -> {need}: never")));
+        let reached = closure(packages, &name);
+        // A crate of ours may have the name of one of others, as `log` does.
+        let ours = |need: &str| format!("{PREFIX}{need}");
+        let is_ours = |need: &str| packages.contains_key(&ours(need));
+        let is_reached =
+            |need: &str| if is_ours(need) { reached.contains(&*ours(need)) } else { reached.contains(need) };
+        let broken = never.iter().filter(|need| is_reached(need));
+        found.extend(broken.map(|need| format!("{crate_name} -> {need}")));
     }
-    let below = crates.get(ROOT).into_iter().flatten().filter(|need| crates.contains_key(*need));
-    let way = below.map(|need| longest_way(crates, need)).max_by_key(Vec::len).unwrap_or_default();
-    if way.len() + 1 > MOST_DEPTH {
-        complaints.push(format!("depth {}: {}", way.len() + 1, way.join(" ")));
+    let ours = packages.iter().filter_map(|(name, needs)| Some((name.strip_prefix(PREFIX)?, needs)));
+    for (name, needs) in ours.filter(|(name, _)| !TEST_CRATES.contains(name)) {
+        let tests = TEST_CRATES.iter().filter(|tests| needs.contains(&format!("{PREFIX}{tests}")));
+        found.extend(tests.map(|tests| format!("{name} -> {tests}")));
     }
-    complaints
+    found
 }
 
 #[test]
-fn arrows_point_down() {
-    let found = complaints(&crates());
-    let gone = KNOWN.iter().filter(|known| !found.iter().any(|found| found == *known));
-    let gone: Vec<String> = gone.map(|known| format!("{known}: mended, so take it off the list")).collect();
-    let new = found.into_iter().filter(|found| !KNOWN.contains(&found.as_str()));
-    no_complaints(new.chain(gone).collect());
+fn forbidden_crates_are_not_reached() {
+    no_complaints(known::complaints("arrow", &known::counted(offences(&packages()))));
 }
 
-fn graph(arrows: &[(&str, &[&str])]) -> Crates {
-    let needs = |needs: &[&str]| needs.iter().map(|need| (*need).to_owned()).collect();
-    arrows.iter().map(|(name, below)| ((*name).to_owned(), needs(below))).collect()
-}
-
-#[test]
-fn an_arrow_that_points_up_is_noticed() {
-    let manifest = "[dependencies]\ncodex-engine.workspace = true\ntokio = \"1\"\n";
-    let mut crates = graph(&[("engine", &[]), ("odd", &[])]);
-    crates.insert("wire".to_owned(), dependencies(manifest));
-    assert_eq!(
-        complaints(&crates),
-        ["odd: give it a level", "wire -> engine: the arrow does not point down", "wire -> tokio: never"]
-    );
+/// A graph that has all crates of the table, and these arrows.
+fn graph(arrows: &[(&str, &[&str])]) -> Packages {
+    let owned = |needs: &[&str]| needs.iter().map(|need| (*need).to_owned()).collect();
+    let empty = FORBIDDEN.iter().map(|(name, _)| (format!("{PREFIX}{name}"), BTreeSet::new()));
+    empty.chain(arrows.iter().map(|(name, needs)| ((*name).to_owned(), owned(needs)))).collect()
 }
 
 #[test]
 fn a_forbidden_crate_is_noticed_however_long_the_way() {
-    let crates = graph(&[
-        ("engine", &["config"]),
-        ("config", &["search"]),
-        ("search", &["tokio", "protocol"]),
-        ("protocol", &[]),
+    let graph = graph(&[
+        ("codex-engine", &["codex-config"]),
+        ("codex-config", &["search"]),
+        ("search", &["spawn", "log"]),
+        ("spawn", &["tokio"]),
+        ("codex-log", &["search"]),
     ]);
-    let complaints = complaints(&crates);
-    for expected in ["engine -> protocol: never", "config -> tokio: never", "config -> protocol: never"] {
-        assert!(complaints.iter().any(|complaint| complaint == expected), "{expected} in {complaints:?}");
-    }
+    let found = offences(&graph);
+    assert!(found.contains(&"config -> tokio".to_owned()), "{found:?}");
+    assert!(found.contains(&"log -> tokio".to_owned()), "{found:?}");
+    assert!(!found.iter().any(|arrow| arrow.ends_with("-> log")), "{found:?}");
 }
 
 #[test]
-fn depth_is_counted_along_the_longest_way() {
-    let crates = graph(&[
-        ("cli", &["server", "wire"]),
-        ("server", &["engine"]),
-        ("engine", &["config", "wire"]),
-        ("config", &["protocol"]),
-        ("protocol", &["wire"]),
-        ("wire", &[]),
-    ]);
-    assert_eq!(longest_way(&crates, "engine"), ["engine", "config", "protocol", "wire"]);
-    assert!(complaints(&crates).contains(&"depth 6: server engine config protocol wire".to_owned()));
+fn dependencies_of_one_system_count_and_those_of_tests_do_not() {
+    let manifest =
+        "[dependencies]\na = \"1\"\n[target.'cfg(unix)'.dependencies]\nb = \"1\"\n[dev-dependencies]\nc = \"1\"\n";
+    let names: Vec<String> = dependencies(&manifest.parse().expect("it is TOML")).into_iter().collect();
+    assert_eq!(names, ["a", "b"]);
+    let lock = "[[package]]\nname = \"a\"\nsource = \"x\"\ndependencies = [\"b 1.0\"]\n[[package]]\nname = \"ours\"\n";
+    let locked = locked(&lock.parse().expect("it is TOML"));
+    assert_eq!(locked.len(), 1);
+    assert!(locked["a"].contains("b"));
+}
+
+#[test]
+fn crates_for_tests_are_only_for_tests() {
+    let found = offences(&graph(&[("codex-engine", &["codex-testkit"]), ("codex-testkit", &[])]));
+    assert_eq!(found, ["engine -> testkit"]);
 }
 
 #[test]

@@ -1,18 +1,25 @@
-//! The rules of the house, as tests: sizes, names, the direction and number of dependencies, and how files are read.
+//! The rules of the house, as tests. They guard ideas: who may know whom, why a crate exists, how long a function is,
+//! how things are called, and where JSON, files and streams are read and written.
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod arrows;
 mod clients;
 mod documents;
+mod item_kinds;
+mod known;
 mod names;
 mod packages;
 mod prose;
+mod raw_json;
 mod reading;
+mod reasons;
 mod sessions;
 mod settings;
 mod sizes;
 mod streams;
+mod tokens;
 mod vocabulary;
+mod walls;
 mod words;
 
 use std::path::{Path, PathBuf};

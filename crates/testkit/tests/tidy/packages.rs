@@ -8,8 +8,16 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect("the file can be read")
 }
 
-fn toml(path: &str) -> DocumentMut {
-    read(path).parse().expect("a manifest is TOML")
+pub(crate) fn toml(path: &str) -> DocumentMut {
+    read(path).parse().expect("the file is TOML")
+}
+
+/// The crates of the workspace by the names of their folders, with their manifests.
+pub(crate) fn manifests() -> Vec<(String, DocumentMut)> {
+    let folders = std::fs::read_dir(root().join("crates")).expect("the workspace has crates");
+    let names = folders.map(|folder| folder.expect("an entry of a folder can be read").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    names.map(|name| (name.clone(), toml(&format!("crates/{name}/Cargo.toml")))).collect()
 }
 
 /// Files of other languages that have to name the version, in these words.
@@ -44,9 +52,7 @@ fn published_crates_need_only_published_ones() {
     let workspace = toml("Cargo.toml");
     let mut complaints = Vec::new();
     let mut published = 0;
-    for entry in std::fs::read_dir(root().join("crates")).expect("the workspace has crates") {
-        let name = entry.expect("an entry of a folder can be read").file_name().to_string_lossy().into_owned();
-        let manifest = toml(&format!("crates/{name}/Cargo.toml"));
+    for (name, manifest) in manifests() {
         if manifest["package"].get("publish").and_then(toml_edit::Item::as_bool) != Some(true) {
             continue;
         }

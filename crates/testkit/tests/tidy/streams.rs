@@ -1,7 +1,8 @@
 //! Text for people has one exit, so that nothing is forgotten when all of it has to be processed.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::TokenTree;
 
+use crate::tokens::{is_mark, product, walk};
 use crate::{Source, no_complaints, sources};
 
 /// The crates that write for people, and the only place in them that opens the streams.
@@ -13,44 +14,32 @@ const MACROS: &[&str] = &["print", "println", "eprint", "eprintln"];
 /// Functions that open the streams.
 const OPENERS: &[&str] = &["stdout", "stderr"];
 
-/// The uses of a stream in tokens: a macro by its name, a function that is called without arguments and not as a
-/// method. Test code is skipped.
-fn ways(tokens: TokenStream, found: &mut Vec<String>) {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut is_for_tests = false;
+/// The uses of a stream among tokens: a macro by its name, a function that is called without arguments and not as a
+/// method.
+fn ways(tokens: &[TokenTree], found: &mut Vec<String>) {
     for (place, token) in tokens.iter().enumerate() {
-        match token {
-            TokenTree::Group(group) if group.stream().to_string() == "cfg (test)" => is_for_tests = true,
-            TokenTree::Group(group) if is_for_tests => is_for_tests = group.delimiter() != Delimiter::Brace,
-            TokenTree::Group(group) => ways(group.stream(), found),
-            TokenTree::Ident(name) => {
-                let (text, line) = (name.to_string(), name.span().start().line);
-                let is_method =
-                    place > 0 && matches!(&tokens[place - 1], TokenTree::Punct(dot) if dot.as_char() == '.');
-                let is_way = match tokens.get(place + 1) {
-                    Some(TokenTree::Punct(mark)) => mark.as_char() == '!' && MACROS.contains(&text.as_str()),
-                    Some(TokenTree::Group(words)) => {
-                        words.stream().is_empty() && !is_method && OPENERS.contains(&text.as_str())
-                    }
-                    _ => false,
-                };
-                if is_way {
-                    found.push(format!("{line}: {text}"));
-                }
+        let TokenTree::Ident(name) = token else { continue };
+        let (text, line) = (name.to_string(), name.span().start().line);
+        let is_method = place > 0 && is_mark(tokens.get(place - 1), '.');
+        let is_way = match tokens.get(place + 1) {
+            Some(TokenTree::Punct(mark)) => mark.as_char() == '!' && MACROS.contains(&text.as_str()),
+            Some(TokenTree::Group(words)) => {
+                words.stream().is_empty() && !is_method && OPENERS.contains(&text.as_str())
             }
-            TokenTree::Punct(end) if end.as_char() == ';' => is_for_tests = false,
-            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            _ => false,
+        };
+        if is_way {
+            found.push(format!("{line}: {text}"));
         }
     }
 }
 
 fn complaints(source: &Source) -> Vec<String> {
-    if source.is_test() || !WRITERS.iter().any(|writer| source.name.starts_with(writer)) || source.name == CONSOLE {
+    if !WRITERS.iter().any(|writer| source.name.starts_with(writer)) || source.name == CONSOLE {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let tokens = source.text.parse().unwrap_or_else(|error| panic!("{}: {error}", source.name));
-    ways(tokens, &mut found);
+    walk(product(source), &mut |tokens| ways(tokens, &mut found));
     found.iter().map(|way| format!("{}:{way}: write through `console`", source.name)).collect()
 }
 
