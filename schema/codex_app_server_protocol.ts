@@ -6261,7 +6261,7 @@ export namespace v2 {
   };
 
   /** A release whose behaviour a server matches. */
-  export type Release = "0.77" | "0.166";
+  export type Release = "0.58" | "0.77" | "0.166";
 
   /** Permissions that are requested or granted. */
   export type RequestPermissionProfile = {

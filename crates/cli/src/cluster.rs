@@ -134,6 +134,7 @@ fn advertised(text: &str) -> anyhow::Result<String> {
 
 fn release(release: ProtocolRelease) -> Release {
     match release {
+        ProtocolRelease::V058 => Release::V058,
         ProtocolRelease::V077 => Release::V077,
         ProtocolRelease::V0166 => Release::V0166,
     }

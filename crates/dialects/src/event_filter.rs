@@ -10,7 +10,7 @@ use codex_wire::event::EventMsg;
 use crate::ProtocolRelease;
 
 /// The traits of a client that decide which events it receives.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientTraits {
     /// The release whose behaviour it expects.
     pub release: ProtocolRelease,
@@ -18,6 +18,21 @@ pub struct ClientTraits {
     pub dialect: Option<Dialect>,
     /// Whether it wants `codex/event/*` in addition to the notifications.
     pub has_events: bool,
+    /// The approval requests that it answers; `None` if that follows from its dialect and its subscription.
+    pub approvals: Option<ApprovalForms>,
+    /// Whether members without a value are left out, because the client stops at `null`.
+    pub leaves_out_null: bool,
+}
+
+/// The forms of approval requests that a client is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalForms {
+    /// `execCommandApproval` and `applyPatchApproval`.
+    V1,
+    /// `item/commandExecution/requestApproval` and its like.
+    V2,
+    /// Each request in both forms; the first answer settles both.
+    Both,
 }
 
 /// The subscriptions of a client to one thread.
@@ -25,6 +40,8 @@ pub struct ClientTraits {
 pub struct Subscriptions {
     /// Whether it subscribed with a v2 method.
     pub is_v2: bool,
+    /// Whether it did so before it added a listener.
+    is_v2_first: bool,
     /// Its listeners, and whether each wants every item of the conversation with the model.
     listeners: HashMap<String, bool>,
 }
@@ -33,7 +50,7 @@ impl Subscriptions {
     /// The subscription of a client that has opened a thread, or sent a request about it, in v2.
     #[must_use]
     pub fn v2() -> Self {
-        Self { is_v2: true, listeners: HashMap::new() }
+        Self { is_v2: true, is_v2_first: true, listeners: HashMap::new() }
     }
 
     /// Adds a listener.
@@ -57,6 +74,12 @@ impl Subscriptions {
     pub fn wants_raw_items(&self) -> bool {
         self.listeners.values().any(|is_wanted| *is_wanted)
     }
+
+    /// Whether the client is a listener only, or was one first.
+    fn is_conversation(&self) -> bool {
+        let is_thread = self.is_v2 && self.is_v2_first;
+        !is_thread && !self.listeners.is_empty()
+    }
 }
 
 /// The events of a thread that a client receives.
@@ -66,12 +89,8 @@ pub struct EventFilter {
     pub events: Events,
     /// The notifications that it receives.
     pub notifications: Notifications,
-    /// Whether it receives `item/created` and `item/delta`.
-    pub items: bool,
-    /// Whether it receives approval requests of v1.
-    pub v1_questions: bool,
-    /// Whether it receives approval requests of v2.
-    pub v2_questions: bool,
+    /// The approval requests that it receives.
+    pub approvals: Option<ApprovalForms>,
 }
 
 /// The `codex/event/*` messages that a client receives.
@@ -79,8 +98,10 @@ pub struct EventFilter {
 pub enum Events {
     /// None.
     None,
-    /// All except those that repeat `item/created` and `item/delta`.
-    BesideItems,
+    /// The events of the dialect with `item/created`, together with its items.
+    Items,
+    /// All except the pieces of texts, which the client receives as notifications.
+    WithoutPieces,
     /// All.
     All,
 }
@@ -99,50 +120,50 @@ pub enum Notifications {
 }
 
 impl EventFilter {
-    const NOTHING: Self = Self {
-        events: Events::None,
-        notifications: Notifications::None,
-        items: false,
-        v1_questions: false,
-        v2_questions: false,
-    };
+    const NOTHING: Self = Self { events: Events::None, notifications: Notifications::None, approvals: None };
 
     /// The filter of a client with these subscriptions.
     #[must_use]
     pub fn of(client: Option<ClientTraits>, subscriptions: &Subscriptions) -> Self {
-        let (is_v1, is_v2) = (!subscriptions.listeners.is_empty(), subscriptions.is_v2);
-        if !is_v1 && !is_v2 {
+        if subscriptions.listeners.is_empty() && !subscriptions.is_v2 {
             return Self::NOTHING;
         }
-        let all = Notifications::All;
-        match client.and_then(|client| client.dialect) {
-            Some(Dialect::V1) => Self { events: Events::All, v1_questions: true, ..Self::NOTHING },
-            Some(Dialect::V2) => Self { notifications: all, v2_questions: true, ..Self::NOTHING },
+        let filter = match client.and_then(|client| client.dialect) {
+            Some(Dialect::V1) => Self { events: Events::All, approvals: Some(ApprovalForms::V1), ..Self::NOTHING },
+            Some(Dialect::V2) => {
+                Self { notifications: Notifications::All, approvals: Some(ApprovalForms::V2), ..Self::NOTHING }
+            }
             Some(Dialect::Both) => {
-                Self { events: Events::All, notifications: all, items: false, v1_questions: true, v2_questions: true }
+                Self { events: Events::All, notifications: Notifications::All, approvals: Some(ApprovalForms::Both) }
             }
             Some(Dialect::Items) => Self {
-                events: Events::BesideItems,
+                events: Events::Items,
                 notifications: Notifications::OfTurns,
-                items: true,
-                v1_questions: true,
-                v2_questions: false,
+                approvals: Some(ApprovalForms::V1),
             },
-            None => {
-                let has_events = is_v1 || client.is_none_or(|client| client.has_events);
-                let is_077 = client.is_none_or(|client| client.release == ProtocolRelease::V077);
-                Self {
-                    events: if has_events { Events::All } else { Events::None },
-                    notifications: match (is_v2, is_077) {
-                        (true, _) => all,
-                        (false, true) => Notifications::OfConversations,
-                        (false, false) => Notifications::None,
-                    },
-                    items: false,
-                    v1_questions: is_v1,
-                    v2_questions: is_v2,
-                }
-            }
+            None => Self::by_subscription(client, subscriptions),
+        };
+        Self { approvals: client.and_then(|client| client.approvals).or(filter.approvals), ..filter }
+    }
+
+    /// The filter of a client that has no dialect.
+    fn by_subscription(client: Option<ClientTraits>, subscriptions: &Subscriptions) -> Self {
+        let (is_v1, is_v2) = (!subscriptions.listeners.is_empty(), subscriptions.is_v2);
+        let is_conversation = subscriptions.is_conversation();
+        let is_0166 = client.is_some_and(|client| client.release == ProtocolRelease::V0166);
+        Self {
+            events: match client.is_none_or(|client| client.has_events) {
+                true => Events::All,
+                false if is_conversation => Events::All,
+                false if is_v1 => Events::WithoutPieces,
+                false => Events::None,
+            },
+            notifications: match (is_v2, is_0166) {
+                (true, _) => Notifications::All,
+                (false, false) => Notifications::OfConversations,
+                (false, true) => Notifications::None,
+            },
+            approvals: Some(if is_conversation { ApprovalForms::V1 } else { ApprovalForms::V2 }),
         }
     }
 
@@ -154,17 +175,17 @@ impl EventFilter {
 
     /// Whether the client receives a legacy event.
     #[must_use]
-    pub fn hears_event(self, event: &EventMsg) -> bool {
+    pub fn passes_event(self, event: &EventMsg) -> bool {
         match self.events {
             Events::None => false,
-            Events::BesideItems => !is_told_as_item(event),
-            Events::All => true,
+            Events::WithoutPieces => !is_piece(event),
+            Events::Items | Events::All => true,
         }
     }
 
     /// Whether the client receives a notification.
     #[must_use]
-    pub fn hears(self, notification: &ServerNotification) -> bool {
+    pub fn passes(self, notification: &ServerNotification) -> bool {
         use ServerNotification as N;
         match self.notifications {
             Notifications::None => false,
@@ -187,23 +208,17 @@ impl EventFilter {
     }
 }
 
-/// Whether `item/created` and `item/delta` carry the same content.
-fn is_told_as_item(event: &EventMsg) -> bool {
+/// Whether the event is a piece of a text or of a command's output.
+fn is_piece(event: &EventMsg) -> bool {
     matches!(
         event,
-        EventMsg::AgentMessage(_)
-            | EventMsg::AgentMessageDelta(_)
+        EventMsg::AgentMessageDelta(_)
             | EventMsg::AgentMessageContentDelta(_)
-            | EventMsg::AgentReasoning(_)
             | EventMsg::AgentReasoningDelta(_)
-            | EventMsg::AgentReasoningRawContent(_)
             | EventMsg::AgentReasoningRawContentDelta(_)
             | EventMsg::AgentReasoningSectionBreak(_)
             | EventMsg::ReasoningContentDelta(_)
             | EventMsg::ReasoningRawContentDelta(_)
-            | EventMsg::ItemStarted(_)
-            | EventMsg::ItemCompleted(_)
-            | EventMsg::PlanUpdate(_)
-            | EventMsg::ViewImageToolCall(_)
+            | EventMsg::ExecCommandOutputDelta(_)
     )
 }

@@ -6,6 +6,8 @@ pub mod eq;
 pub mod event_filter;
 pub mod exec;
 pub mod git_diff;
+pub mod items;
+pub mod json_form;
 mod mcp_tool;
 mod protocol_release;
 pub mod replay;

@@ -1,5 +1,6 @@
 //! A call of an MCP tool, for clients that can only approve commands.
 
+use codex_log::{Elicitation, ElicitationForm};
 use codex_wire::command::{ParsedCommand, UnknownCommand};
 use codex_wire::mcp::McpInvocation;
 
@@ -7,6 +8,15 @@ use codex_wire::mcp::McpInvocation;
 pub(crate) fn argv(invocation: &McpInvocation) -> Vec<String> {
     let arguments = invocation.arguments.as_ref().map(ToString::to_string).unwrap_or_default();
     vec!["mcp-tool".to_owned(), format!("{}.{}", invocation.server, invocation.tool), arguments]
+}
+
+/// A question of a server in the same form.
+pub(crate) fn question_argv(asked: &Elicitation) -> Vec<String> {
+    let shown = match &asked.form {
+        ElicitationForm::Schema(_) => asked.message.clone(),
+        ElicitationForm::Url { url, .. } => url.clone(),
+    };
+    vec!["mcp-server".to_owned(), asked.server.clone(), shown]
 }
 
 /// The same for display.

@@ -137,6 +137,17 @@ pub enum ElicitationForm {
     },
 }
 
+impl Elicitation {
+    /// Whether a yes has to come with content.
+    #[must_use]
+    pub fn needs_content(&self) -> bool {
+        match &self.form {
+            ElicitationForm::Schema(schema) => schema["required"].as_array().is_some_and(|names| !names.is_empty()),
+            ElicitationForm::Url { .. } => false,
+        }
+    }
+}
+
 impl QuestionKind {
     /// A word for its subject.
     #[must_use]

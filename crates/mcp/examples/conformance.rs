@@ -188,6 +188,7 @@ impl Client {
             programs: None,
             shell: None,
             is_verbatim: false,
+            answer_within: None,
             settings: Arc::new(settings),
             thread: Arc::clone(lifecycle.thread()),
             sampler: None,

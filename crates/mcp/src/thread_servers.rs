@@ -233,6 +233,22 @@ impl ThreadServers for ServerSet {
         }))
     }
 
+    fn startup(&self) -> Option<McpStartupCompleteEvent> {
+        let mut complete = McpStartupCompleteEvent::default();
+        for slot in self.all() {
+            let name = slot.config.name.clone();
+            match slot.server().map(|server| server.watch().borrow().clone()) {
+                None => {}
+                Some(Phase::Starting) => return None,
+                Some(Phase::Ready(_)) => complete.ready.push(name),
+                Some(Phase::Failed(why)) => {
+                    complete.failed.push(McpStartupFailure { server: name, error: why.to_string() });
+                }
+            }
+        }
+        Some(complete)
+    }
+
     fn list(&self) -> BoxFuture<'static, Vec<ServerStatus>> {
         let all = self.all();
         Box::pin(async move {

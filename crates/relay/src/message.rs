@@ -52,8 +52,8 @@ impl Message {
                 let thread = request.thread().and_then(reference);
                 thread.map_or(Self::Other, |thread| Self::AboutThread { id, thread, adds_listener })
             }
-            Ok(Incoming::Response { id: RequestId::Integer(id), .. }) => Self::Response { id },
-            Ok(Incoming::Response { .. } | Incoming::Notification { .. }) | Err(_) => Self::Other,
+            Ok(Incoming::Response { id, .. }) => id.number().map_or(Self::Other, |id| Self::Response { id }),
+            Ok(Incoming::Notification { .. }) | Err(_) => Self::Other,
         }
     }
 }
@@ -111,6 +111,7 @@ mod tests {
             assert_eq!(read(other.clone()), Message::Other, "{other}");
         }
         assert_eq!(read(r#"{"id":7,"result":{"decision":"approved"}}"#.to_owned()), Message::Response { id: 7 });
+        assert_eq!(read(r#"{"id":"7","result":{}}"#.to_owned()), Message::Response { id: 7 });
         assert_eq!(read(r#"{"id":7,"error":{"code":1,"message":"no"}}"#.to_owned()), Message::Response { id: 7 });
     }
 }

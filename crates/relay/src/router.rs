@@ -327,8 +327,10 @@ impl Router {
             None => name == method,
         };
         unwanted.is_some_and(|names| names.iter().filter_map(Value::as_str).any(is_named))
-            || capability("dialect").and_then(Value::as_str) == Some("v1")
-            || (capability("dialect").is_none() && self.view.dialect == Some(Dialect::V1))
+            || match self.view.dialect {
+                Some(dialect) => dialect == Dialect::V1,
+                None => capability("dialect").and_then(Value::as_str) == Some(Dialect::V1.as_str()),
+            }
     }
 }
 

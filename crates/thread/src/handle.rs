@@ -10,7 +10,7 @@ use codex_log::client_tools::ToolClient;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, ThreadStarted, TurnId};
-use codex_wire::event::McpListToolsResponseEvent;
+use codex_wire::event::{McpListToolsResponseEvent, McpStartupCompleteEvent};
 use codex_wire::ids::RequestId;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -259,6 +259,14 @@ impl Thread {
     /// When the thread has ended.
     pub async fn list_server_prompts(&self) -> Result<Vec<CustomPrompt>, Closed> {
         self.ask(|reply| ThreadRequest::Servers(ServersRequest::ListPrompts { reply })).await
+    }
+
+    /// The MCP servers that have started and those that have failed; `None` while one of them starts.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn server_startup(&self) -> Result<Option<McpStartupCompleteEvent>, Closed> {
+        self.ask(|reply| ThreadRequest::Servers(ServersRequest::Startup { reply })).await
     }
 
     /// Calls a tool of an MCP server for a client. The model does not see it.

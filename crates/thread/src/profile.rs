@@ -1,5 +1,7 @@
 //! The behaviour of threads for one kind of client.
 
+use std::time::Duration;
+
 /// The expectations of one kind of client. The engine follows the fields and knows no client by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a way of some clients, and all combinations make sense")]
@@ -23,6 +25,8 @@ pub struct ClientProfile {
     pub keeps_read_marks: bool,
     /// Whether the model may start other agents if the configuration does not say.
     pub offers_agents: bool,
+    /// The time after which an approval request counts as denied, if the configuration does not say; `None` for never.
+    pub answer_within: Option<Duration>,
     /// Whether the tools of an MCP server are offered as one namespace, if the provider takes such tools.
     pub groups_tools: bool,
 }
@@ -55,6 +59,7 @@ impl ClientProfile {
         follows_goals: false,
         keeps_read_marks: false,
         offers_agents: false,
+        answer_within: None,
         groups_tools: false,
     };
 

@@ -8,7 +8,7 @@ use codex_log::client_tools::ToolClient;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, TurnId};
-use codex_wire::event::McpListToolsResponseEvent;
+use codex_wire::event::{McpListToolsResponseEvent, McpStartupCompleteEvent};
 use codex_wire::goal::Goal;
 use codex_wire::ids::RequestId;
 use codex_wire::input::UserInput;
@@ -91,6 +91,7 @@ pub enum QuestionName {
 pub enum ServersRequest {
     List { reply: oneshot::Sender<McpListToolsResponseEvent> },
     ListPrompts { reply: oneshot::Sender<Vec<CustomPrompt>> },
+    Startup { reply: oneshot::Sender<Option<McpStartupCompleteEvent>> },
     CallTool { invocation: Box<McpInvocation>, reply: oneshot::Sender<Result<CallToolResult, String>> },
     ReadResource { server: String, uri: String, reply: oneshot::Sender<Result<Vec<Value>, String>> },
 }

@@ -108,6 +108,8 @@ pub struct ToolSetup<'a> {
     pub shell: Option<&'a str>,
     /// Whether terminals pass output on unchanged by default.
     pub is_verbatim: bool,
+    /// The time after which an approval request counts as denied, if the configuration does not say.
+    pub answer_within: Option<Duration>,
     pub settings: Arc<Settings>,
     pub thread: Arc<ThreadTools>,
     /// The model of the turn, for servers that may ask it.
@@ -137,7 +139,7 @@ impl ToolContext {
     /// Determines the environment of a turn's calls.
     #[must_use]
     pub fn new(setup: ToolSetup<'_>) -> Self {
-        let ToolSetup { config, home, programs, shell, is_verbatim, settings, thread, sampler } = setup;
+        let ToolSetup { config, home, programs, shell, is_verbatim, answer_within, settings, thread, sampler } = setup;
         let tokens = config.tool_output_token_limit;
         let output_bytes = tokens.map_or(OUTPUT_BYTES, |tokens| {
             usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
@@ -158,7 +160,7 @@ impl ToolContext {
         Self {
             shell: shell.unwrap_or("/bin/sh").to_owned(),
             is_verbatim,
-            limits: CallLimits { output_bytes, answer_within: config.approval_timeout },
+            limits: CallLimits { output_bytes, answer_within: config.approval_timeout.or(answer_within) },
             home: home.clone(),
             launch,
             users_env: variables(config, programs, Runner::User),

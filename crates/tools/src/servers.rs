@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use codex_config::{AccountError, BegunLogin, Config, Home};
 use codex_log::Body;
-use codex_wire::event::McpListToolsResponseEvent;
+use codex_wire::event::{McpListToolsResponseEvent, McpStartupCompleteEvent};
 use codex_wire::mcp::{CallToolResult, McpAuthStatus, Resource, ResourceTemplate, Tool};
 use codex_wire::prompt::CustomPrompt;
 use futures_util::future::BoxFuture;
@@ -79,6 +79,8 @@ pub trait ThreadServers: ToolSource {
     /// The wait before a request of a turn, if a server is starting that is worth a wait. It fails if a server does not
     /// start without which the user wants no turn.
     fn before_turn(&self) -> Option<BoxFuture<'static, Result<(), String>>>;
+    /// The servers that have started and those that have failed; `None` while one of them starts.
+    fn startup(&self) -> Option<McpStartupCompleteEvent>;
     /// The servers by name. Waits until each has started or failed, and for the lists of its resources.
     fn list(&self) -> BoxFuture<'static, Vec<ServerStatus>>;
     /// The prompts of the servers, by name. Waits until each server has started or failed.

@@ -61,6 +61,18 @@ pub enum RequestId {
     String(String),
 }
 
+impl RequestId {
+    /// The number, which some clients send back as a string of digits.
+    #[must_use]
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(*number),
+            Self::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+            Self::String(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Display for RequestId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

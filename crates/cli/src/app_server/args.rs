@@ -15,7 +15,7 @@ pub(crate) struct AppServerArgs {
     /// Match this release's behaviour where releases differ
     #[arg(long, value_enum, value_name = "RELEASE")]
     pub(crate) emulate: Option<EmulatedRelease>,
-    /// Default dialect for clients that do not choose one
+    /// Dialect of notifications and approval requests, whatever clients choose
     #[arg(long, value_enum, value_name = "DIALECT")]
     pub(crate) dialect: Option<DialectArg>,
     /// Addresses to listen on
@@ -35,7 +35,7 @@ pub(crate) enum DialectArg {
     V2,
     /// Both
     Both,
-    /// `item/created` and `item/delta`, in addition to legacy events
+    /// `item/created`, `item/delta`, and legacy events in camelCase
     Items,
 }
 
@@ -67,6 +67,9 @@ pub(crate) struct GenerateJsonSchemaArgs {
 /// A release whose ways can be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum EmulatedRelease {
+    /// Notifications, legacy events and v1 approval requests
+    #[value(name = "0.58")]
+    V058,
     /// Notifications and legacy events
     #[value(name = "0.77")]
     V077,
@@ -78,6 +81,7 @@ pub(crate) enum EmulatedRelease {
 impl From<EmulatedRelease> for ProtocolRelease {
     fn from(emulated: EmulatedRelease) -> Self {
         match emulated {
+            EmulatedRelease::V058 => Self::V058,
             EmulatedRelease::V077 => Self::V077,
             EmulatedRelease::V0166 => Self::V0166,
         }

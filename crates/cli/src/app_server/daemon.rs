@@ -62,6 +62,9 @@ fn program(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Command> {
     if let Some(emulated) = args.emulate.and_then(|it| clap::ValueEnum::to_possible_value(&it)) {
         program.arg(format!("--emulate={}", emulated.get_name()));
     }
+    if let Some(dialect) = args.dialect.and_then(|it| clap::ValueEnum::to_possible_value(&it)) {
+        program.arg(format!("--dialect={}", dialect.get_name()));
+    }
     let overrides = shared.overrides();
     for value in &overrides.values {
         program.arg(format!("--config={value}"));

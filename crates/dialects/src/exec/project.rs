@@ -232,12 +232,13 @@ impl Projector {
                 let written = usage.cache_write_input_tokens.unwrap_or_default();
                 let is_told = match self.release {
                     Some(ProtocolRelease::V0166) => true,
-                    Some(ProtocolRelease::V077) => false,
+                    Some(ProtocolRelease::V058 | ProtocolRelease::V077) => false,
                     None => written > 0,
                 };
                 usage.cache_write_input_tokens = is_told.then_some(written);
                 let thought = usage.reasoning_output_tokens.unwrap_or_default();
-                usage.reasoning_output_tokens = (self.release != Some(ProtocolRelease::V077)).then_some(thought);
+                usage.reasoning_output_tokens =
+                    (self.release.is_none_or(|release| release == ProtocolRelease::V0166)).then_some(thought);
                 out.push(ThreadEvent::TurnCompleted { usage });
             }
             Outcome::Aborted(abort) => {

@@ -7,13 +7,13 @@ use codex_protocol::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalP
 use codex_protocol::v2::request::ServerRequest;
 use codex_wire::ids::ThreadId;
 
-use crate::{mcp_tool, v2};
+use crate::mcp_tool;
 
-/// A question as a request.
+/// A question as a request; `None` if clients of these requests cannot answer it.
 #[must_use]
-pub fn question(conversation_id: ThreadId, asked: &Question) -> ServerRequest {
+pub fn question(conversation_id: ThreadId, asked: &Question) -> Option<ServerRequest> {
     let (call_id, reason) = (asked.item().as_str().to_owned(), asked.reason.clone());
-    match &asked.kind {
+    Some(match &asked.kind {
         QuestionKind::Command { argv, cwd, parsed, .. } => {
             ServerRequest::ExecCommandApproval(ExecCommandApprovalParams {
                 conversation_id,
@@ -47,7 +47,15 @@ pub fn question(conversation_id: ThreadId, asked: &Question) -> ServerRequest {
             reason,
             parsed_cmd: Vec::new(),
         }),
-        // Clients of 2025 cannot answer it; they refuse an unknown request.
-        QuestionKind::Elicitation(elicitation) => v2::elicitation(conversation_id, "", elicitation),
-    }
+        // They can only say yes or no.
+        QuestionKind::Elicitation(elicitation) if elicitation.needs_content() => return None,
+        QuestionKind::Elicitation(elicitation) => ServerRequest::ExecCommandApproval(ExecCommandApprovalParams {
+            conversation_id,
+            call_id,
+            command: mcp_tool::question_argv(elicitation),
+            cwd: PathBuf::new(),
+            reason: Some(elicitation.message.clone()),
+            parsed_cmd: Vec::new(),
+        }),
+    })
 }

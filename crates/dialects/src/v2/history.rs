@@ -118,7 +118,7 @@ impl TurnReader {
     /// The status of a turn that no line ends: it belongs to a program that is gone. Clients of 0.77 know it as completed.
     fn cut_off(&self) -> TurnStatus {
         match self.release {
-            ProtocolRelease::V077 => TurnStatus::Completed,
+            ProtocolRelease::V058 | ProtocolRelease::V077 => TurnStatus::Completed,
             ProtocolRelease::V0166 => TurnStatus::Interrupted,
         }
     }
@@ -213,7 +213,7 @@ pub(super) fn turn_error(failure: &Failure, release: ProtocolRelease) -> TurnErr
 /// The kind of an error, as far as a release knows it.
 fn error_info(info: &CodexErrorInfo, release: ProtocolRelease) -> ErrorInfo {
     match (info.into(), release) {
-        (ErrorInfo::SessionBudgetExceeded, ProtocolRelease::V077) => ErrorInfo::Other,
-        (info, ProtocolRelease::V077 | ProtocolRelease::V0166) => info,
+        (ErrorInfo::SessionBudgetExceeded, ProtocolRelease::V058 | ProtocolRelease::V077) => ErrorInfo::Other,
+        (info, _) => info,
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use codex_log::item::{AgentCall, CalledAgent, DynamicCall, McpCall};
 use codex_log::{CommandEnd, CommandItem, Item, PatchItem, Status};
-use codex_protocol::v2::created::{CreatedItem, CreatedText};
 use codex_protocol::v2::dynamic_tool::DynamicToolCall;
 use codex_protocol::v2::item::{
     CallStatus, CollabAgentState, CollabAgentToolCall, CommandAction, CommandExecution, CommandSource,
@@ -18,6 +17,7 @@ use codex_wire::mcp::CallToolResult;
 use serde_json::{Value, json};
 
 use crate::ProtocolRelease;
+use crate::json_form::camel_case;
 
 /// An item as clients see it.
 pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
@@ -86,26 +86,6 @@ pub(super) fn stored_item(item: Item, release: ProtocolRelease) -> ThreadItem {
     }
 }
 
-/// An item without deltas, for clients that receive `item/created`.
-pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
-    let id = item.id().as_str().to_owned();
-    match item {
-        Item::AgentMessage(answer) => Some(said(id, CreatedText::Whole(answer.text.clone()))),
-        Item::Reasoning(thought) if !thought.summary.is_empty() => {
-            Some(self::thought(id, CreatedText::Whole(thought.summary.join("\n\n").into())))
-        }
-        Item::Reasoning(_)
-        | Item::UserMessage(_)
-        | Item::WebSearch(_)
-        | Item::Command(_)
-        | Item::Patch(_)
-        | Item::McpCall(_)
-        | Item::DynamicCall(_)
-        | Item::AgentCall(_)
-        | Item::AgentActivity(_) => None,
-    }
-}
-
 /// A call about other agents. Its words are in the case of this protocol.
 fn agent_call(call: &AgentCall) -> CollabAgentToolCall {
     let state = |agent: &CalledAgent| {
@@ -139,26 +119,6 @@ fn as_command(call: &Arc<AgentCall>) -> CommandItem {
         status: call.status,
         end: (call.status != Status::Running).then_some(end),
     }
-}
-
-fn camel_case(word: &str) -> String {
-    let mut words = word.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |joined, word| {
-        let mut letters = word.chars();
-        let capital = letters.next().map(|letter| letter.to_ascii_uppercase());
-        joined + &capital.into_iter().chain(letters).collect::<String>()
-    })
-}
-
-/// A message of the model.
-pub(super) fn said(id: String, text: CreatedText) -> CreatedItem {
-    CreatedItem::Assistant { id, text }
-}
-
-/// Reasoning of the model.
-pub(super) fn thought(id: String, text: CreatedText) -> CreatedItem {
-    CreatedItem::Reasoning { id, purpose: "reasoning".into(), text }
 }
 
 /// The actions of a command. The newest release reports an unknown script as one unknown action.

@@ -1,6 +1,5 @@
 //! v2 of the app-server: threads, turns and items.
 
-mod created;
 mod goal_and_queue;
 mod history;
 mod items;
@@ -12,7 +11,6 @@ pub mod reviews;
 pub mod thread;
 mod torn;
 
-pub use created::CreatedItems;
 pub use history::TurnReader;
 pub use items::thread_item;
 pub use mcp::elicitation;

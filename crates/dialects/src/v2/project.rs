@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use codex_log::review;
 use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId, limit_words};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
-use codex_protocol::v2::item::{ThreadItem, TimedItem};
+use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
     ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction, ThreadNamed,
@@ -19,6 +19,7 @@ use codex_protocol::v2::notification::{
 use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 use codex_protocol::v2::warning::Warning;
+use codex_wire::input::UserInput;
 use codex_wire::name::Name;
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
@@ -55,6 +56,8 @@ pub struct Projector {
     torn: HashMap<ItemId, Vec<u8>>,
     /// The turn of the root in which the thread has begun, if it is a child.
     root_turn: Option<String>,
+    /// The message that the next turn begins with, for releases that show it there.
+    first_message: Option<Vec<UserInput>>,
 }
 
 /// The optional messages that a client wants.
@@ -88,6 +91,7 @@ impl Projector {
             waiting: 0,
             torn: HashMap::new(),
             root_turn: None,
+            first_message: None,
         }
     }
 
@@ -98,6 +102,16 @@ impl Projector {
 
     fn begun(&self, turn: &str) -> Turn {
         reviews::begun(turn, self.root_turn.as_deref())
+    }
+
+    /// Notes the message that the next turn begins with.
+    pub fn open_with(&mut self, message: Option<Vec<UserInput>>) {
+        self.first_message = message;
+    }
+
+    /// Follows another release from here on.
+    pub fn follow_release(&mut self, release: ProtocolRelease) {
+        self.release = release;
     }
 
     /// Enables notifications of the goal from here on.
@@ -161,6 +175,7 @@ impl Projector {
                 self.last_message = None;
                 self.waiting = 0;
                 self.review = None;
+                self.first_message = None;
             }
             Body::ItemStarted(item) => {
                 self.waiting += usize::from(is_asked_about(item));
@@ -332,7 +347,8 @@ impl Projector {
         out.push(self.active(0));
         let started_at = Some(event.at_ms / 1000);
         let begun = self.review.as_ref().map_or_else(|| self.begun(turn), |hint| review_turn(turn, hint.clone()));
-        let turn = Turn { started_at, ..begun };
+        let mut turn = Turn { started_at, ..begun };
+        turn.items.extend(self.first_message.iter().map(|message| first_message_item(&turn.id, message)));
         out.push(ServerNotification::TurnStarted(TurnStarted { thread_id: self.thread.clone(), turn }));
     }
 
@@ -485,6 +501,14 @@ impl Projector {
         let (thread_id, turn_id) = self.names(turn);
         out.push(ServerNotification::TurnCompleted(TurnCompleted { thread_id, turn: ended, turn_id, status }));
     }
+}
+
+/// The message that a turn begins with, as an item with the name of the turn: the form of 0.58.
+#[must_use]
+pub fn first_message_item(turn: &str, message: &[UserInput]) -> TimedItem {
+    let content = message.iter().map(InputItem::from).collect();
+    let item = ThreadItem::UserMessage { id: turn.to_owned(), client_id: None, content };
+    TimedItem { item, started_at_ms: None, completed_at_ms: None }
 }
 
 fn is_asked_about(item: &Item) -> bool {

@@ -17,28 +17,22 @@ use super::items::{actions, command_line};
 use super::mcp;
 use crate::{ProtocolRelease, mcp_tool};
 
-/// A question as a request.
+/// A question as a request; `None` if clients of the release cannot answer it.
 #[must_use]
-pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &Question, at_ms: i64) -> ServerRequest {
+pub fn question(
+    release: ProtocolRelease,
+    thread: ThreadId,
+    turn: &str,
+    asked: &Question,
+    at_ms: i64,
+) -> Option<ServerRequest> {
     let (thread_id, turn_id) = (thread.to_string(), turn.to_owned());
     let item_id = asked.item().as_str().to_owned();
     let reason = asked.reason.clone();
-    match &asked.kind {
+    Some(match &asked.kind {
         QuestionKind::Command { argv, cwd, parsed, amendment } => {
-            ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
-                kind: "command".into(),
-                thread_id,
-                turn_id,
-                item_id,
-                started_at_ms: at_ms,
-                environment_id: "local".into(),
-                reason,
-                command: command_line(argv),
-                cwd: cwd.clone(),
-                command_actions: actions(argv, parsed, release),
-                proposed_execpolicy_amendment: amendment.clone(),
-                available_decisions: available_decisions(amendment.as_deref()),
-            })
+            let shown = Shown { argv, parsed, cwd, amendment: amendment.as_deref() };
+            as_command(release, asked, (thread_id, turn_id), shown, at_ms)
         }
         QuestionKind::Patch { grant_root, .. } => ServerRequest::FileChangeRequestApproval(FileChangeApprovalParams {
             thread_id,
@@ -54,7 +48,7 @@ pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &
         // Earlier clients can only answer questions about commands.
         QuestionKind::Tool { invocation, .. } => {
             let (argv, parsed) = (mcp_tool::argv(invocation), mcp_tool::parsed(invocation));
-            as_command(release, asked, (thread_id, turn_id), (&argv, &parsed, Path::new("")), at_ms)
+            as_command(release, asked, (thread_id, turn_id), Shown { parsed: &parsed, ..Shown::of(&argv) }, at_ms)
         }
         QuestionKind::Permissions { asked: wanted, cwd } if release == ProtocolRelease::V0166 => {
             ServerRequest::PermissionsRequestApproval(PermissionsRequestApprovalParams {
@@ -69,10 +63,27 @@ pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &
             })
         }
         QuestionKind::Permissions { asked: wanted, cwd } => {
-            as_command(release, asked, (thread_id, turn_id), (&wanted.argv(), &[], cwd), at_ms)
+            as_command(release, asked, (thread_id, turn_id), Shown { cwd, ..Shown::of(&wanted.argv()) }, at_ms)
         }
-        QuestionKind::Elicitation(asked) => mcp::elicitation(thread, turn, asked),
+        QuestionKind::Elicitation(_) => return elicitation(release, thread, turn, asked, at_ms),
+    })
+}
+
+/// A question of an MCP server. Earlier clients can only say yes or no.
+fn elicitation(
+    release: ProtocolRelease,
+    thread: ThreadId,
+    turn: &str,
+    asked: &Question,
+    at_ms: i64,
+) -> Option<ServerRequest> {
+    let QuestionKind::Elicitation(elicitation) = &asked.kind else { return None };
+    if release == ProtocolRelease::V0166 {
+        return Some(mcp::elicitation(thread, turn, elicitation));
     }
+    let (names, argv) = ((thread.to_string(), turn.to_owned()), mcp_tool::question_argv(elicitation));
+    let request = || as_command(release, asked, names, Shown::of(&argv), at_ms);
+    (!elicitation.needs_content()).then(request)
 }
 
 /// The permissions that are asked for.
@@ -84,12 +95,28 @@ fn profile(wanted: &Permissions) -> RequestPermissionProfile {
     }
 }
 
-/// A question about something that is shown as a command.
+/// A command, or something that is shown as one.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    argv: &'a [String],
+    parsed: &'a [ParsedCommand],
+    cwd: &'a Path,
+    /// A command prefix that a rule could allow from here on.
+    amendment: Option<&'a [String]>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(argv: &'a [String]) -> Self {
+        Self { argv, parsed: &[], cwd: Path::new(""), amendment: None }
+    }
+}
+
+/// A question about a command, or about something that is shown as one.
 fn as_command(
     release: ProtocolRelease,
     asked: &Question,
     (thread_id, turn_id): (String, String),
-    (argv, parsed, cwd): (&[String], &[ParsedCommand], &Path),
+    shown: Shown<'_>,
     at_ms: i64,
 ) -> ServerRequest {
     ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
@@ -100,11 +127,11 @@ fn as_command(
         started_at_ms: at_ms,
         environment_id: "local".into(),
         reason: asked.reason.clone(),
-        command: command_line(argv),
-        cwd: cwd.to_owned(),
-        command_actions: actions(argv, parsed, release),
-        proposed_execpolicy_amendment: None,
-        available_decisions: available_decisions(None),
+        command: command_line(shown.argv),
+        cwd: shown.cwd.to_owned(),
+        command_actions: actions(shown.argv, shown.parsed, release),
+        proposed_execpolicy_amendment: shown.amendment.map(<[_]>::to_vec),
+        available_decisions: available_decisions(shown.amendment),
     })
 }
 

@@ -19,6 +19,7 @@ use codex_tools::lifecycle::{Lifecycle, OpenGate};
 use codex_tools::registry::{BuiltIn, Registry, ToolSource};
 use codex_tools::rules::Rules;
 use codex_tools::servers::{ServerScope, ThreadServers, offered};
+use codex_wire::event::McpStartupCompleteEvent;
 use codex_wire::ids::ThreadId;
 use codex_wire::mcp::McpInvocation;
 use codex_wire::policy::SandboxPolicy;
@@ -83,6 +84,8 @@ impl Calls {
                 tokio::spawn(async move { give(reply, listing.await) });
             }
             (ServersRequest::ListPrompts { reply }, None) => give(reply, Vec::new()),
+            (ServersRequest::Startup { reply }, Some(servers)) => give(reply, servers.startup()),
+            (ServersRequest::Startup { reply }, None) => give(reply, Some(McpStartupCompleteEvent::default())),
             (ServersRequest::CallTool { invocation, reply }, Some(servers)) => {
                 let McpInvocation { server, tool, arguments } = *invocation;
                 let calling = servers.call(server, tool, arguments);
@@ -134,6 +137,7 @@ impl Calls {
             programs: setup.programs.as_deref(),
             shell: setup.shell.as_deref(),
             is_verbatim: profile.model_info(setup, &settings).has_terminals(),
+            answer_within: setup.profile.answer_within,
             settings,
             thread: Arc::clone(self.lifecycle.thread()),
             sampler,

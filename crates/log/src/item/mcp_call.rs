@@ -6,7 +6,7 @@ use codex_wire::mcp::{CallToolResult, McpInvocation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ItemId, Status};
+use super::{BROKEN_OFF, ItemId, Status};
 
 /// A call of a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,11 @@ pub struct McpCallEnd {
 impl McpCall {
     pub(super) fn begun(&self) -> Self {
         Self { id: self.id.clone(), invocation: self.invocation.clone(), status: Status::Running, end: None }
+    }
+
+    pub(super) fn ended(&self) -> Self {
+        let end = McpCallEnd { duration: Duration::ZERO, result: Err(BROKEN_OFF.to_owned()) };
+        Self { status: Status::Failed, end: self.end.clone().or(Some(end)), ..self.clone() }
     }
 
     pub(super) fn title(&self) -> String {

@@ -67,6 +67,9 @@ pub enum Item {
     AgentActivity(Arc<AgentActivity>),
 }
 
+/// The reason in the end of a call that did not end by itself.
+const BROKEN_OFF: &str = "interrupted";
+
 /// The status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -198,6 +201,25 @@ impl Item {
             | Self::WebSearch(_)
             | Self::Patch(_)
             | Self::McpCall(_)
+            | Self::DynamicCall(_)
+            | Self::AgentCall(_)
+            | Self::AgentActivity(_) => self.with_status(Status::Failed),
+        }
+    }
+
+    /// A call as one that has failed, with an end that says so if it has none.
+    #[must_use]
+    pub fn ended(&self) -> Self {
+        match self {
+            Self::Patch(patch) => Self::Patch(Arc::new(patch.ended())),
+            Self::McpCall(call) => Self::McpCall(Arc::new(call.ended())),
+            Self::DynamicCall(call) if call.end.is_none() => Self::McpCall(Arc::new(call.as_mcp_call().ended())),
+            Self::Command(command) if command.end.is_some() => self.with_status(Status::Failed),
+            Self::Command(command) => Self::Command(Arc::new(command.broken_off(&[]))),
+            Self::UserMessage(_)
+            | Self::AgentMessage(_)
+            | Self::Reasoning(_)
+            | Self::WebSearch(_)
             | Self::DynamicCall(_)
             | Self::AgentCall(_)
             | Self::AgentActivity(_) => self.with_status(Status::Failed),

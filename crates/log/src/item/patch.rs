@@ -7,7 +7,7 @@ use std::sync::Arc;
 use codex_wire::change::FileChange;
 use serde::{Deserialize, Serialize};
 
-use super::{ItemId, Status};
+use super::{BROKEN_OFF, ItemId, Status};
 
 /// A patch of the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,11 @@ impl PatchItem {
     pub(super) fn begun(&self) -> Self {
         let changes = Arc::clone(&self.changes);
         Self { id: self.id.clone(), changes, is_auto_approved: true, status: Status::Running, end: None }
+    }
+
+    pub(super) fn ended(&self) -> Self {
+        let end = PatchEnd { stdout: String::new(), stderr: BROKEN_OFF.to_owned() };
+        Self { status: Status::Failed, end: self.end.clone().or(Some(end)), ..self.clone() }
     }
 
     pub(super) fn title(&self) -> String {

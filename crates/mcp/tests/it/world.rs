@@ -159,6 +159,7 @@ impl World {
             programs: None,
             shell: None,
             is_verbatim: false,
+            answer_within: None,
             settings: Arc::new(settings),
             thread: Arc::clone(lifecycle.thread()),
             sampler: Some(Arc::new(Echo)),

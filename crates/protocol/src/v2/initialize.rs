@@ -43,6 +43,7 @@ pub struct RelayedClient {
 spelled! {
     /// A release whose behaviour a server matches.
     pub enum Release {
+        "0.58" => V058,
         "0.77" => V077,
         "0.166" => V0166,
     }

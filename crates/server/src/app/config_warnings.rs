@@ -47,7 +47,7 @@ pub(crate) async fn tell_of_project(connection: &Arc<Connection>, cwd: PathBuf) 
 
 /// Whether a client has a notification for warnings; v1 has none.
 fn may_be_told(connection: &Connection) -> bool {
-    connection.client().is_some_and(|client| client.dialect != Some(Dialect::V1) && !client.is_relayed)
+    connection.client().is_some_and(|client| client.traits().dialect != Some(Dialect::V1) && !client.is_relayed)
 }
 
 async fn send_new(connection: &Arc<Connection>, warnings: Vec<codex_config::ConfigWarning>) {

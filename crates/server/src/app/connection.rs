@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use codex_log::QuestionId;
-use codex_protocol::methods::{ClientRequest, Method};
+use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED, Response};
-use codex_protocol::v2::initialize::Dialect;
 use codex_protocol::v2::request::ServerRequest;
 use codex_protocol::v2::thread::UnsubscribeStatus;
 use codex_wire::ids::{RequestId, ThreadId};
+use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
 use tokio::sync::{mpsc, oneshot};
 
+use super::client_kinds::PolicySpelling;
 use super::encoded::EVENT_PREFIX;
 use super::host::Host;
 use super::lane::{Job, Lane, LaneRequest, QuestionAnswer, WAITING_REQUESTS};
@@ -22,6 +23,7 @@ use super::outgoing::Outgoing;
 use super::server_methods::ClientResources;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::event_filter::ClientTraits;
+use codex_dialects::json_form::JsonForm;
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// The maximum nesting depth of a message.
@@ -60,10 +62,10 @@ pub(crate) struct Client {
     pub(crate) name: String,
     /// The name under which this program sends requests to providers for it.
     pub(crate) user_agent: String,
-    /// The release whose behaviour it expects.
-    pub(crate) release: ProtocolRelease,
-    /// The dialect of its notifications, independent of its requests.
-    pub(crate) dialect: Option<Dialect>,
+    /// Its traits as long as no policy of its requests is in camelCase, and from then on.
+    pub(super) traits: [ClientTraits; 2],
+    /// The spelling of its policies, once one is known.
+    pub(super) spelling: OnceLock<PolicySpelling>,
     /// Whether another server passes on its requests. That server tells it what is not about one of its threads.
     pub(crate) is_relayed: bool,
     /// Notifications that it opted out of.
@@ -72,14 +74,24 @@ pub(crate) struct Client {
     pub(super) unwanted_events: HashSet<String>,
     /// Prefixes of the notifications that it opted out of.
     pub(super) unwanted_groups: Vec<String>,
-    /// Whether it wants `codex/event/*` in addition to the notifications.
-    pub(crate) has_events: bool,
 }
 
 impl Client {
     /// The traits that decide which events it receives.
     pub(crate) fn traits(&self) -> ClientTraits {
-        ClientTraits { release: self.release, dialect: self.dialect, has_events: self.has_events }
+        let [before, after] = self.traits;
+        if self.spelling.get() == Some(&PolicySpelling::CamelCase) { after } else { before }
+    }
+
+    /// Notes how a request spells its policies, if that can tell anything.
+    fn note_spelling(&self, params: Option<&RawValue>) {
+        if self.traits[0] != self.traits[1]
+            && self.spelling.get().is_none()
+            && let Some(spelling) = PolicySpelling::of(params)
+        {
+            // Only this task reads requests, so it is not set yet.
+            let _: Result<(), _> = self.spelling.set(spelling);
+        }
     }
 
     /// Whether the client opted out of a notification. A name that ends with a star stands for all names with that
@@ -129,7 +141,15 @@ impl Unanswered {
     /// Sends the result.
     pub(crate) async fn answer<M: Method>(mut self, result: Result<M::Response, ErrorObject>) {
         self.is_answered = true;
-        self.connection.outbox.answer::<M>(&self.id, result).await;
+        let form = self.connection.json_form();
+        match result {
+            // This response has the members at which some clients stop if they are null.
+            Ok(limits) if M::NAME == call::AccountRateLimitsRead::NAME && !form.is_plain() => {
+                let limits = form.without_nulls(serde_json::to_value(limits).unwrap_or_default());
+                self.connection.outbox.answer_value(&self.id, limits).await;
+            }
+            result => self.connection.outbox.answer::<M>(&self.id, result).await,
+        }
     }
 
     /// Sends an error.
@@ -188,7 +208,12 @@ impl Connection {
 
     /// The release whose behaviour is followed.
     pub(crate) fn release(&self) -> ProtocolRelease {
-        self.client().map(|client| client.release).unwrap_or_default()
+        self.client().map(|client| client.traits().release).unwrap_or_default()
+    }
+
+    /// The form of the JSON that the client reads.
+    pub(crate) fn json_form(&self) -> JsonForm {
+        self.client().map(|client| JsonForm::of(client.traits())).unwrap_or_default()
     }
 
     /// Reads and serves requests until the input ends or the client is gone.
@@ -249,7 +274,12 @@ impl Connection {
         };
         match Incoming::read(line) {
             Ok(Incoming::Request { id, method, params }) => match ClientRequest::read(&method, params) {
-                Ok(request) => self.obey(id, request).await,
+                Ok(request) => {
+                    if let Some(client) = self.client().filter(|_| names_policies(&request)) {
+                        client.note_spelling(params);
+                    }
+                    self.obey(id, request).await;
+                }
                 Err(error) => {
                     let error = if self.client().is_some() { error } else { not_initialized() };
                     self.outbox.refuse(&id, error).await;
@@ -272,17 +302,17 @@ impl Connection {
     }
 
     /// Delivers a response of the client to the task that waits for it.
-    async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
-        let RequestId::Integer(number) = id else { return };
-        if let Some(waiting) = lock(&self.awaited).remove(number) {
+    async fn answered(&self, id: &RequestId, result: Result<Option<&RawValue>, ErrorObject>) {
+        let Some(number) = id.number() else { return };
+        if let Some(waiting) = lock(&self.awaited).remove(&number) {
             // That task may be gone.
             let _ = waiting.send(result.map(|answer| answer.map(|answer| answer.get().to_owned()).unwrap_or_default()));
             return;
         }
-        let Some(asked) = lock(&self.asked).remove(number) else { return };
+        let Some(asked) = lock(&self.asked).remove(&number) else { return };
         let Some(lane) = lock(&self.lanes).get(&asked.thread).cloned() else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
-        let answered = QuestionAnswer { number: *number, question: asked.question, answer };
+        let answered = QuestionAnswer { number, question: asked.question, answer };
         let _: Result<(), _> = lane.send(LaneRequest::Answered(Box::new(answered))).await;
     }
 
@@ -422,6 +452,17 @@ impl Connection {
     pub(crate) fn has_parted(&self) -> bool {
         self.has_parted.load(Ordering::Relaxed)
     }
+}
+
+/// Whether a request may have policies whose spelling tells the age of the client.
+fn names_policies(request: &ClientRequest) -> bool {
+    matches!(
+        request,
+        ClientRequest::ThreadStart(_)
+            | ClientRequest::ThreadResume(_)
+            | ClientRequest::ThreadFork(_)
+            | ClientRequest::TurnStart(_)
+    )
 }
 
 /// Too many requests are pending.

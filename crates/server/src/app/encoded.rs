@@ -63,24 +63,35 @@ pub(crate) fn queue_event<'a>(
     thread: ThreadId,
     emitted_at_ms: i64,
 ) -> impl Serialize + use<'a> {
+    event_message(turn, msg.kind(), msg, thread, emitted_at_ms)
+}
+
+/// The same in a form of its own.
+pub(crate) fn event_message<'a, M: Serialize>(
+    turn: Option<&'a TurnId>,
+    kind: &'a str,
+    msg: M,
+    thread: ThreadId,
+    emitted_at_ms: i64,
+) -> impl Serialize + use<'a, M> {
     let id = turn.map(TurnId::as_str).unwrap_or_default();
     let params = QueueEvent { id, msg, conversation_id: thread, thread_id: thread };
-    EventNotification { method: EventMethod(msg.kind()), params, emitted_at_ms }
+    EventNotification { method: EventMethod(kind), params, emitted_at_ms }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct EventNotification<'a> {
+struct EventNotification<'a, M> {
     method: EventMethod<'a>,
-    params: QueueEvent<'a>,
+    params: QueueEvent<'a, M>,
     emitted_at_ms: i64,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct QueueEvent<'a> {
+struct QueueEvent<'a, M> {
     id: &'a str,
-    msg: &'a EventMsg,
+    msg: M,
     conversation_id: ThreadId,
     thread_id: ThreadId,
 }

@@ -16,7 +16,10 @@ use tokio::sync::Notify;
 use super::connection::{Client, Connection, lock};
 use super::disk::Places;
 use codex_dialects::ProtocolRelease;
-use codex_dialects::event_filter::Dialect;
+use codex_dialects::event_filter::{ClientTraits, Dialect};
+
+/// The time that the description of the dialect with `item/created` gives a person to answer an approval request.
+const ITEMS_DEADLINE: Duration = Duration::from_secs(120);
 
 /// The options with which a server is started.
 #[derive(Debug, Clone)]
@@ -37,7 +40,7 @@ pub struct Start {
     pub servers: Option<Arc<dyn ToolServers>>,
     /// The release whose behaviour is followed; if unset, it follows from the configuration.
     pub release: Option<ProtocolRelease>,
-    /// The dialect of clients that choose none; if unset, it follows from the methods that they call.
+    /// The dialect of all clients; if unset, a client chooses it, or it follows from the methods that it calls.
     pub dialect: Option<Dialect>,
     /// The time between two notifications of deltas of a thread, for a client that shows them at that pace. Deltas that
     /// arrive in between are sent as one.
@@ -137,7 +140,7 @@ impl Host {
             overrides: wishes(options),
             base_instructions: options.base_instructions.clone(),
             originator: client.map(|client| self.originator(&client.name).to_owned()),
-            profile: profile(client.map(|client| client.release).unwrap_or_default()),
+            profile: profile(client.map(Client::traits)),
             initial_history: InitialHistory::New,
             additions: ClientAdditions { thread_source: options.thread_source.clone(), ..ClientAdditions::default() },
         }
@@ -149,12 +152,14 @@ fn implied_release(names_catalogue: bool) -> ProtocolRelease {
     if names_catalogue { ProtocolRelease::V0166 } else { ProtocolRelease::V077 }
 }
 
-/// The expectations of clients of a release.
-fn profile(release: ProtocolRelease) -> ClientProfile {
-    match release {
-        ProtocolRelease::V077 => ClientProfile::V077,
+/// The expectations of a client.
+fn profile(client: Option<ClientTraits>) -> ClientProfile {
+    let profile = match client.map(|client| client.release).unwrap_or_default() {
+        ProtocolRelease::V058 | ProtocolRelease::V077 => ClientProfile::V077,
         ProtocolRelease::V0166 => ClientProfile::V0166,
-    }
+    };
+    let has_deadline = client.is_some_and(|client| client.dialect == Some(Dialect::Items));
+    ClientProfile { answer_within: has_deadline.then_some(ITEMS_DEADLINE), ..profile }
 }
 
 /// The settings of a client as values that override those of the configuration.

@@ -1,13 +1,15 @@
 //! `initialize`: the identity of a client and its capabilities.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use codex_config::user_agent;
 use codex_dialects::ProtocolRelease;
+use codex_dialects::event_filter::ClientTraits;
 use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
-use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse, Release};
+use codex_protocol::v2::initialize::{InitializeParams, InitializeResponse, Release};
 
+use super::client_kinds::Signs;
 use super::connection::{Client, Connection};
 use super::disk::blocking;
 use super::dispatch::{Request, Serve};
@@ -33,12 +35,11 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
     let InitializeParams { client_info, capabilities, relay } = params;
     client_info.check_name()?;
     // The server that the client has connected to decides for it.
-    let (told, dialect) = match &relay {
+    let (emulate, flag) = match &relay {
         Some(relay) => (relay.emulate.map(of_release), relay.dialect),
         None => (connection.host.start.release, connection.host.start.dialect),
     };
-    let asked = told.or_else(|| capabilities.as_ref().map(implied_release));
-    let release = match (asked, &relay, &connection.host.at_start) {
+    let default = match (emulate, &relay, &connection.host.at_start) {
         (Some(release), ..) => release,
         (None, Some(relay), _) => of_release(relay.release),
         (None, None, Some(at_start)) => at_start.release,
@@ -47,6 +48,12 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
             blocking(move || Ok(host.release())).await?
         }
     };
+    let traits = [false, true].map(|has_old_policy| {
+        let dialect = flag.or(capabilities.as_ref().and_then(|capabilities| capabilities.dialect));
+        let (name, has_capabilities) = (client_info.name.as_str(), capabilities.is_some());
+        Signs { emulate, default, dialect, name, has_capabilities, has_old_policy }.traits()
+    });
+    let release = traits[0].release;
     let capabilities = capabilities.unwrap_or_default();
     let start = &connection.host.start;
     let agent = user_agent(connection.host.originator(&client_info.name), start.config.env());
@@ -65,8 +72,8 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
     let client = Client {
         name: client_info.name,
         user_agent: response.user_agent.clone(),
-        release,
-        dialect: capabilities.dialect.or(dialect),
+        traits: traits.map(|traits| ClientTraits { has_events: traits.has_events && !has_no_events, ..traits }),
+        spelling: OnceLock::new(),
         is_relayed: relay.is_some(),
         unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
         unwanted_events: unwanted
@@ -75,8 +82,6 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
             .map(str::to_owned)
             .collect(),
         unwanted: unwanted.into_iter().collect(),
-        // Only clients of the newest release send capabilities, and that release sends no legacy events.
-        has_events: asked != Some(ProtocolRelease::V0166) && !has_no_events,
     };
     connection.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
     if let Some(relay) = relay {
@@ -87,16 +92,8 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
 
 fn of_release(release: Release) -> ProtocolRelease {
     match release {
+        Release::V058 => ProtocolRelease::V058,
         Release::V077 => ProtocolRelease::V077,
         Release::V0166 => ProtocolRelease::V0166,
-    }
-}
-
-/// The release of a client that sends capabilities: one with legacy events if the client wants them, otherwise the
-/// newest, because only its clients send any.
-fn implied_release(capabilities: &Capabilities) -> ProtocolRelease {
-    match capabilities.dialect {
-        Some(Dialect::V1 | Dialect::Both | Dialect::Items) => ProtocolRelease::V077,
-        Some(Dialect::V2) | None => ProtocolRelease::V0166,
     }
 }

@@ -80,6 +80,7 @@ impl Lane {
                 }
                 continue;
             };
+            subscriber.tell_of_servers().await;
             if subscriber.take_backlog() {
                 continue;
             }
@@ -138,6 +139,7 @@ impl Lane {
     pub(crate) async fn subscriber(&mut self) -> Result<&mut ThreadSubscriber, ErrorObject> {
         let thread = self.thread;
         let subscriber = self.subscribe(Subscriptions::v2()).await.ok_or_else(|| not_found(&thread.to_string()))?;
+        subscriber.follow_client().await;
         if !subscriber.subscriptions.is_v2 {
             subscriber.subscriptions.is_v2 = true;
             subscriber.listen().await;

@@ -10,6 +10,7 @@
 mod agents;
 mod backlog;
 mod children;
+mod client_kinds;
 mod config_warnings;
 mod connection;
 mod disk;

@@ -28,6 +28,11 @@ impl Outbox {
         self.0.send_answer(line).await;
     }
 
+    /// Answers a request with a result in a form of its own.
+    pub(crate) async fn answer_value(&self, id: &RequestId, result: serde_json::Value) {
+        self.0.send_answer(encoded(&Response::Result { id, result })).await;
+    }
+
     /// Answers a request with an error.
     pub(crate) async fn refuse(&self, id: &RequestId, error: ErrorObject) {
         self.0.send_answer(refusal(id, error)).await;

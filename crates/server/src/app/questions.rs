@@ -12,10 +12,13 @@ use codex_protocol::v2::permission_request::{
 };
 use codex_protocol::v2::request::{ApprovalResponse, McpElicitationResponse, ServerRequest};
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
+use codex_wire::event::{EventMsg, WarningEvent};
 use codex_wire::ids::{RequestId, ThreadId};
 
-use super::connection::{Asked, Connection};
+use super::connection::Asked;
 use super::subscriber::ThreadSubscriber;
+use codex_dialects::ProtocolRelease;
+use codex_dialects::event_filter::ApprovalForms;
 
 /// The open questions of a thread to its client, by id.
 pub(crate) type Questions = HashMap<QuestionId, Vec<PutQuestion>>;
@@ -29,7 +32,7 @@ pub(crate) struct PutQuestion {
 
 /// The dialect of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum QuestionDialect {
+pub(super) enum QuestionDialect {
     V1,
     V2,
 }
@@ -44,20 +47,43 @@ pub(crate) enum Repeat {
 impl ThreadSubscriber {
     /// Sends a question to the client, in each dialect that it receives.
     pub(crate) fn ask(&mut self, turn: &str, asked: &Question, at_ms: i64, repeat: Repeat) {
-        let hears = [(self.filter.v1_questions, QuestionDialect::V1), (self.filter.v2_questions, QuestionDialect::V2)];
-        for wording in hears.into_iter().filter_map(|(is_heard, wording)| is_heard.then_some(wording)) {
+        for wording in dialects(self.filter.approvals).iter().copied() {
             let put = self.questions.entry(asked.id.clone()).or_default();
             if repeat == Repeat::No && put.iter().any(|question| question.wording == wording) {
                 continue;
             }
-            let request = worded(&self.connection, self.thread.id(), wording, turn, asked, at_ms);
-            let (number, line) = self.connection.outbox.request(request.method(), &request);
+            let release = self.connection.release();
+            let Some(request) = worded(release, self.thread.id(), wording, turn, asked, at_ms) else {
+                self.decline(asked);
+                continue;
+            };
+            let form = self.connection.json_form();
+            let (number, line) = if form.is_plain() {
+                self.connection.outbox.request(request.method(), &request)
+            } else {
+                self.connection.outbox.request(request.method(), form.request(&request))
+            };
             put.push(PutQuestion { number, wording });
             let question = asked.id.clone();
             self.connection.ask(number, Asked { thread: self.thread.id(), question });
             self.outgoing.add_lines(&line);
             self.outgoing.number_here();
         }
+    }
+
+    /// Declines a question that the client has no request for, unless it can answer it in another form, and says so.
+    fn decline(&mut self, asked: &Question) {
+        if self.filter.approvals == Some(ApprovalForms::Both) {
+            return;
+        }
+        let message = format!("a {} was declined, because this client cannot answer it", asked.kind.noun());
+        let event = EventMsg::Warning(WarningEvent { message });
+        self.send_event(None, &event, super::now_ms());
+        let (thread, question) = (self.thread.clone(), asked.id.clone());
+        drop(tokio::spawn(async move {
+            // Another client may answer first.
+            let _: Result<bool, _> = thread.answer(question, Answer::Declined).await;
+        }));
     }
 
     /// The open requests to the client, oldest first.
@@ -67,7 +93,10 @@ impl ThreadSubscriber {
         let mut pending = Vec::new();
         for asked in &now.asked {
             for PutQuestion { number, wording } in self.questions.get(&asked.id).into_iter().flatten() {
-                let request = worded(&self.connection, self.thread.id(), *wording, turn, asked, 0);
+                let release = self.connection.release();
+                let Some(request) = worded(release, self.thread.id(), *wording, turn, asked, 0) else {
+                    continue;
+                };
                 let params = serde_json::to_value(&request).unwrap_or_default();
                 pending.push(PendingServerRequest {
                     id: RequestId::Integer(*number),
@@ -106,18 +135,28 @@ impl ThreadSubscriber {
     }
 }
 
-/// A question as a request of a dialect.
-fn worded(
-    connection: &Connection,
+/// The dialects of the requests in some forms.
+pub(super) fn dialects(forms: Option<ApprovalForms>) -> &'static [QuestionDialect] {
+    match forms {
+        None => &[],
+        Some(ApprovalForms::V1) => &[QuestionDialect::V1],
+        Some(ApprovalForms::V2) => &[QuestionDialect::V2],
+        Some(ApprovalForms::Both) => &[QuestionDialect::V1, QuestionDialect::V2],
+    }
+}
+
+/// A question as a request of a dialect; `None` if its clients cannot answer it.
+pub(super) fn worded(
+    release: ProtocolRelease,
     thread: ThreadId,
     wording: QuestionDialect,
     turn: &str,
     asked: &Question,
     at_ms: i64,
-) -> ServerRequest {
+) -> Option<ServerRequest> {
     match wording {
         QuestionDialect::V1 => codex_dialects::v1::question(thread, asked),
-        QuestionDialect::V2 => codex_dialects::v2::question(connection.release(), thread, turn, asked, at_ms),
+        QuestionDialect::V2 => codex_dialects::v2::question(release, thread, turn, asked, at_ms),
     }
 }
 

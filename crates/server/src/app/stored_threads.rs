@@ -98,8 +98,12 @@ pub(crate) async fn tell(connection: &Connection, notification: ServerNotificati
     if connection.client().is_some_and(|client| client.is_unwanted(method)) {
         return;
     }
-    let mut bytes = Vec::new();
-    add_line(&mut bytes, &Notification { method, params, emitted_at_ms: super::now_ms() });
+    let (mut bytes, emitted_at_ms, form) = (Vec::new(), super::now_ms(), connection.json_form());
+    if form.is_plain() {
+        add_line(&mut bytes, &Notification { method, params, emitted_at_ms });
+    } else {
+        add_line(&mut bytes, &Notification { method, params: form.notification(params), emitted_at_ms });
+    }
     let room = connection.outbox.room(bytes.len()).await;
     connection.outbox.send_notification(bytes, room);
 }

@@ -12,6 +12,7 @@ use codex_protocol::v2::thread::UnsubscribeStatus;
 use codex_thread::encodings::{Encodings, FormKey, Lines};
 use codex_thread::{Children, Feed, Published, Thread};
 use codex_wire::event::EventMsg;
+use codex_wire::input::UserInput;
 
 use super::backlog::Backlog;
 use super::children::{self, Follow};
@@ -24,8 +25,8 @@ use super::questions::{Questions, Repeat};
 use super::subscription::EventNumbers;
 use super::tool_client::ToolCalls;
 use codex_dialects::ProtocolRelease;
-use codex_dialects::event_filter::{EventFilter, Events, Notifications, Subscriptions};
-use codex_dialects::v2::CreatedItems;
+use codex_dialects::event_filter::{ClientTraits, EventFilter, Events, Notifications, Subscriptions};
+use codex_dialects::items::{ItemsMessage, ItemsProjector, NamedEvent};
 use codex_dialects::v2::project::{ProjectionOptions, Projector};
 
 /// The number of bytes of notifications that are collected before they are sent, while more are available.
@@ -47,7 +48,7 @@ pub(crate) struct ThreadSubscriber {
     pub(crate) filter: EventFilter,
     wishes: ProjectionOptions,
     projector: Projector,
-    created: CreatedItems,
+    items: ItemsProjector,
     /// The questions that the client was asked, by call.
     pub(crate) questions: Questions,
     /// The open calls of tools that the client supplies.
@@ -58,6 +59,10 @@ pub(crate) struct ThreadSubscriber {
     pub(crate) numbering: Option<EventNumbers>,
     /// The turn of the root in which the thread has begun, if it is a child.
     root_turn: Option<String>,
+    /// The traits of the client that the filter follows.
+    traits: Option<ClientTraits>,
+    /// Whether the client knows that the MCP servers have started.
+    knows_servers: bool,
     /// Set once the client has unsubscribed; says whether the thread ends too.
     leaving: Option<AfterUnsubscribe>,
     /// Messages that wait for room.
@@ -87,9 +92,10 @@ impl ThreadSubscriber {
         subscriptions: Subscriptions,
     ) -> Self {
         let feed = PacedFeed::new(feed, connection.host.start.delta_interval);
+        let traits = connection.client().map(Client::traits);
         Self {
             projector: Projector::new(thread.id().to_string(), connection.release(), wishes),
-            filter: EventFilter::of(connection.client().map(Client::traits), &subscriptions),
+            filter: EventFilter::of(traits, &subscriptions),
             connection,
             thread,
             feed,
@@ -97,12 +103,14 @@ impl ThreadSubscriber {
             unasked: Vec::new(),
             subscriptions,
             wishes,
-            created: CreatedItems::default(),
+            items: ItemsProjector::default(),
             questions: Questions::new(),
             tool_calls: ToolCalls::new(),
             interrupts: Vec::new(),
             numbering: None,
             root_turn: None,
+            traits,
+            knows_servers: false,
             leaving: None,
             outgoing: Outgoing::default(),
             weight: 0,
@@ -153,11 +161,11 @@ impl ThreadSubscriber {
     /// another client first sees an item when it continues.
     pub(crate) fn take_in(&mut self, open_items: &[Arc<Event>], is_unbroken: bool) {
         self.projector = Projector::new(self.thread.id().to_string(), self.connection.release(), self.wishes);
-        self.created = CreatedItems::default();
+        self.items = ItemsProjector::default();
         for event in open_items {
             self.projector.project(event, &mut Vec::new());
             if is_unbroken {
-                self.created.project(event);
+                self.items.project(event, false, &mut Vec::new());
             }
         }
     }
@@ -190,6 +198,38 @@ impl ThreadSubscriber {
         if let Ok(subscription) = self.thread.subscribe().await {
             self.repeat(subscription.running.as_ref(), &subscription.asked, repeat);
         }
+    }
+
+    /// Notes the message that the next turn begins with.
+    pub(crate) fn open_with(&mut self, message: Option<Vec<UserInput>>) {
+        self.projector.open_with(message);
+    }
+
+    /// Follows the client if a policy has told its age since it subscribed.
+    pub(crate) async fn follow_client(&mut self) {
+        let traits = self.connection.client().map(Client::traits);
+        if traits != self.traits {
+            self.traits = traits;
+            self.projector.follow_release(self.connection.release());
+            self.listen().await;
+        }
+    }
+
+    /// Tells a client that receives events whether the MCP servers have started, as soon as it listens. While one of them
+    /// starts, it is an event of the thread that says so.
+    pub(crate) async fn tell_of_servers(&mut self) {
+        if self.knows_servers || self.filter.events == Events::None || self.is_behind() {
+            return;
+        }
+        self.take_waiting();
+        let startup = self.thread.server_startup().await;
+        self.take_waiting();
+        if let Ok(Some(complete)) = startup
+            && !self.knows_servers
+        {
+            self.send_event(None, &EventMsg::McpStartupComplete(complete), super::now_ms());
+        }
+        self.knows_servers = true;
     }
 
     /// Sends the events before the first turn at once, so that they precede the response to the next request.
@@ -305,8 +345,18 @@ impl ThreadSubscriber {
     }
 
     fn translate(&mut self, event: &Event, encodings: Option<&Encodings>) {
-        if self.filter.events != Events::None {
-            self.take_events(event, encodings);
+        // A turn begins in the notifications, because readers of both name it by what these say.
+        let begins = matches!(event.body, Body::TurnStarted { .. });
+        if begins {
+            self.take_notifications(event, encodings);
+        }
+        if matches!(event.body, Body::ServersStarted(_)) {
+            self.knows_servers = true;
+        }
+        match self.filter.events {
+            Events::None => {}
+            Events::Items => self.take_items(event),
+            Events::WithoutPieces | Events::All => self.take_events(event, encodings),
         }
         match &event.body {
             Body::TurnEnded(outcome) => self.answer_interrupts(outcome),
@@ -314,7 +364,9 @@ impl ThreadSubscriber {
             Body::Agent(told) => self.follow(told, event.turn.as_ref()),
             _ => {}
         }
-        self.take_notifications(event, encodings);
+        if !begins {
+            self.take_notifications(event, encodings);
+        }
         self.end_tool_calls(&event.body, event.at_ms);
         match &event.body {
             // A client that is behind is asked once it has caught up, if the question is still open.
@@ -333,7 +385,9 @@ impl ThreadSubscriber {
     }
 
     fn take_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) {
-        let is_shared = self.filter.notifications == Notifications::All && self.share_notifications(event, encodings);
+        let is_plain = self.connection.json_form().is_plain();
+        let is_shared =
+            self.filter.notifications == Notifications::All && is_plain && self.share_notifications(event, encodings);
         let told = match self.filter.notifications {
             // A client that subscribes in the middle of a turn still receives its start.
             Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
@@ -351,18 +405,38 @@ impl ThreadSubscriber {
             notifications.clear();
             self.notifications = notifications;
         }
-        if self.filter.items
-            && let Some(notification) = self.created.project(event)
-        {
-            self.send(&notification, event.at_ms);
+    }
+
+    /// Queues the messages of the dialect with `item/created`.
+    fn take_items(&mut self, event: &Event) {
+        if matches!(event.body, Body::ThreadStarted(_)) {
+            return;
         }
+        let raw_items = self.wishes.raw_items || self.subscriptions.wants_raw_items();
+        let mut messages = Vec::new();
+        self.items.project(event, raw_items, &mut messages);
+        for message in messages {
+            match message {
+                ItemsMessage::Item(notification) => self.send(&notification, event.at_ms),
+                ItemsMessage::Event(named) => self.send_named(event.turn.as_ref(), &named, event.at_ms),
+            }
+        }
+    }
+
+    fn send_named(&mut self, turn: Option<&TurnId>, named: &NamedEvent, emitted_at_ms: i64) {
+        if self.connection.client().is_some_and(|client| client.is_unwanted_event(named.kind())) {
+            return;
+        }
+        let thread = self.thread.id();
+        self.outgoing.add(&encoded::event_message(turn, named.kind(), named.msg(), thread, emitted_at_ms));
+        self.outgoing.number_here();
     }
 
     /// Queues the notifications of an event as another subscriber has encoded them, or encodes them for the others.
     fn share_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) -> bool {
         let Some((encodings, state)) = encodings.zip(self.projector.shared_state(event)) else { return false };
         let form = match self.connection.release() {
-            ProtocolRelease::V077 => encoded::NOTIFICATIONS_077,
+            ProtocolRelease::V058 | ProtocolRelease::V077 => encoded::NOTIFICATIONS_077,
             ProtocolRelease::V0166 => encoded::NOTIFICATIONS_0166,
         };
         let key = FormKey { wishes: encoded::wishes(self.wishes), state };
@@ -384,7 +458,8 @@ impl ThreadSubscriber {
             raw_reasoning: self.wishes.raw_reasoning,
             raw_items: self.wishes.raw_items || self.subscriptions.wants_raw_items(),
         };
-        if let Some(encodings) = encodings.filter(|_| self.filter.events == Events::All) {
+        let is_shared = self.filter.events == Events::All && self.connection.json_form().is_plain();
+        if let Some(encodings) = encodings.filter(|_| is_shared) {
             let wishes = u8::from(vocabulary.raw_reasoning) | u8::from(vocabulary.raw_items) << 1;
             let key = FormKey { wishes, state: 0 };
             if let Some(lines) = encodings.lines(encoded::EVENTS, key, || encoded::events(event, vocabulary)) {
@@ -420,11 +495,18 @@ impl ThreadSubscriber {
     /// Queues a legacy event, if the client receives it.
     pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: &EventMsg, emitted_at_ms: i64) {
         let client = self.connection.client();
-        if !self.filter.hears_event(msg) || client.is_some_and(|client| client.is_unwanted_event(msg.kind())) {
+        if !self.filter.passes_event(msg) || client.is_some_and(|client| client.is_unwanted_event(msg.kind())) {
             return;
         }
-        let thread = self.thread.id();
-        if self.weight < LARGE_BYTES {
+        if self.filter.events == Events::Items {
+            return self.send_named(turn, &NamedEvent::of(turn, msg), emitted_at_ms);
+        }
+        let (thread, form) = (self.thread.id(), self.connection.json_form());
+        if !form.is_plain() {
+            let msg = form.event(msg);
+            let kind = msg["type"].as_str().unwrap_or_default();
+            self.outgoing.add(&encoded::event_message(turn, kind, &msg, thread, emitted_at_ms));
+        } else if self.weight < LARGE_BYTES {
             self.outgoing.add(&encoded::queue_event(turn, msg, thread, emitted_at_ms));
         } else {
             let (turn, msg) = (turn.cloned(), msg.clone());
@@ -437,7 +519,7 @@ impl ThreadSubscriber {
 
     /// Queues a notification, if the client receives it.
     pub(crate) fn notify(&mut self, notification: &ServerNotification, at_ms: i64) {
-        if self.filter.hears(notification) {
+        if self.filter.passes(notification) {
             self.send(notification, at_ms);
         }
     }
@@ -447,7 +529,10 @@ impl ThreadSubscriber {
         if self.is_unwanted(method) {
             return;
         }
-        if self.weight < LARGE_BYTES {
+        let form = self.connection.json_form();
+        if !form.is_plain() {
+            self.outgoing.add(&Notification { method, params: form.notification(params), emitted_at_ms });
+        } else if self.weight < LARGE_BYTES {
             self.outgoing.add(&Notification { method, params, emitted_at_ms });
         } else {
             let params = params.clone();

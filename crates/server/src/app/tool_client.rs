@@ -13,6 +13,8 @@ use codex_wire::dynamic_tool::{DynamicToolCallParams, DynamicToolCallResponse, D
 use codex_wire::ids::RequestId;
 use tokio::sync::oneshot;
 
+use codex_dialects::event_filter::Notifications;
+
 use super::connection::{ClientAnswer, Connection};
 use super::lane::LaneRequest;
 use super::subscriber::ThreadSubscriber;
@@ -91,7 +93,7 @@ impl ThreadSubscriber {
     /// Sends a call to the client, after the events that led to it.
     pub(crate) fn call_tool(&mut self, request: ToolRequest) {
         self.take_waiting();
-        if !self.filter.v2_questions {
+        if self.filter.notifications != Notifications::All {
             return;
         }
         let ToolRequest { call: ClientToolCall { thread, turn, id, namespace, tool, arguments }, reply } = request;

@@ -29,6 +29,7 @@ use super::lane::Lane;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
 use codex_dialects::ProtocolRelease;
+use codex_dialects::v2::project::first_message_item;
 use codex_dialects::v2::reviews::review_turn;
 
 serve! {
@@ -92,8 +93,13 @@ async fn start(subscriber: &mut ThreadSubscriber, params: TurnStartParams) -> Re
     }
     .under(params.collaboration_mode);
     let key = params.client_user_message_id.map(Into::into);
+    let first_message = (subscriber.connection.release() == ProtocolRelease::V058).then(|| params.input.clone());
+    subscriber.open_with(first_message.clone());
     let turn = match say(subscriber, TurnInput { content: params.input, change, key }).await? {
-        AcceptedInput { turn, is_new: true } => Turn::begun(turn),
+        AcceptedInput { turn, is_new: true } => {
+            let items = first_message.iter().map(|message| first_message_item(&turn, message)).collect();
+            Turn { items, ..Turn::begun(turn) }
+        }
         AcceptedInput { turn, is_new: false } => earlier(subscriber, turn).await?,
     };
     Ok(TurnStartResponse { turn })

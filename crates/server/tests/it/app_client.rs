@@ -37,6 +37,10 @@ pub(crate) struct Hello {
     /// The dialect that the server speaks.
     pub(crate) dialect: Option<Dialect>,
     pub(crate) capabilities: Option<Value>,
+    /// The name of the client.
+    pub(crate) name: Option<&'static str>,
+    /// Whether its messages have a form of their own, which no schema describes.
+    pub(crate) has_own_form: bool,
 }
 
 /// A connection. A test ends it with [`AppClient::end`], which fails if a message was not read.
@@ -53,6 +57,14 @@ pub(crate) struct AppClient {
     /// Messages that arrived while the test waited for another one.
     waiting: VecDeque<Value>,
     is_over: bool,
+    /// Whether the test reads the message, told for every thread, that there are no MCP servers to wait for.
+    pub(crate) reads_startup: bool,
+}
+
+fn says_that_no_server_starts(message: &Value) -> bool {
+    let msg = &message["params"]["msg"];
+    let is_empty = |name: &str| msg[name].as_array().is_some_and(Vec::is_empty);
+    message["method"] == "codex/event/mcp_startup_complete" && is_empty("ready") && is_empty("failed")
 }
 
 impl AppClient {
@@ -167,9 +179,10 @@ impl AppClient {
             asked: HashMap::new(),
             waiting: VecDeque::new(),
             is_over: false,
+            reads_startup: false,
         };
         let capabilities = client.hello.capabilities.clone();
-        let client_info = json!({"name": "test", "version": "1"});
+        let client_info = json!({"name": client.hello.name.unwrap_or("test"), "version": "1"});
         client.ok("initialize", json!({"clientInfo": client_info, "capabilities": capabilities})).await;
         client.notify("initialized").await;
         client
@@ -210,12 +223,19 @@ impl AppClient {
 
     /// The next message, which must match the schemas; `None` at the end of the output.
     async fn read(&mut self) -> Option<Value> {
-        let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("a message comes in time");
-        let line = line.expect("the server writes text")?;
-        let message: Value = serde_json::from_str(&line).expect("every line is JSON");
-        let asked = message["id"].as_i64().and_then(|id| self.asked.get(&id));
-        shapes::check(&message, asked.map(String::as_str), self.hello.release.unwrap_or(ProtocolRelease::V0166));
-        Some(message)
+        loop {
+            let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("a message comes in time");
+            let line = line.expect("the server writes text")?;
+            let message: Value = serde_json::from_str(&line).expect("every line is JSON");
+            let asked = message["id"].as_i64().and_then(|id| self.asked.get(&id));
+            if !self.hello.has_own_form {
+                let release = self.hello.release.unwrap_or(ProtocolRelease::V0166);
+                shapes::check(&message, asked.map(String::as_str), release);
+            }
+            if self.reads_startup || !says_that_no_server_starts(&message) {
+                return Some(message);
+            }
+        }
     }
 
     /// The next message of any kind.
@@ -278,6 +298,11 @@ impl AppClient {
 
     /// Answers a server request, with a `result` or an `error`.
     pub(crate) async fn respond(&mut self, id: i64, answer: Value) {
+        self.respond_as(json!(id), answer).await;
+    }
+
+    /// The same with an id of any form.
+    pub(crate) async fn respond_as(&mut self, id: Value, answer: Value) {
         let mut message = json!({"id": id});
         message.as_object_mut().expect("an object").extend(answer.as_object().expect("an object").clone());
         self.send(&message).await;

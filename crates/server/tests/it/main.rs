@@ -43,6 +43,7 @@ mod app_thread_metadata;
 mod app_threads;
 mod app_turn_list;
 mod app_turns;
+mod client_kinds;
 mod shapes;
 mod v1_approvals;
 mod v1_conversations;

@@ -122,6 +122,7 @@ fn context(calls: &Lifecycle) -> (tempfile::TempDir, Arc<ToolContext>) {
         programs: None,
         shell: None,
         is_verbatim: false,
+        answer_within: None,
         settings,
         thread,
         sampler: None,

@@ -156,7 +156,9 @@ impl RunningCommand {
         match (timed_out, self.connection.release()) {
             (false, _) => Ok(self.printed.response(exit_code)),
             (true, ProtocolRelease::V0166) => Ok(self.printed.response(TIMED_OUT)),
-            (true, ProtocolRelease::V077) => Err(ErrorObject::internal("exec failed: command timed out")),
+            (true, ProtocolRelease::V058 | ProtocolRelease::V077) => {
+                Err(ErrorObject::internal("exec failed: command timed out"))
+            }
         }
     }
 

@@ -82,7 +82,7 @@ where
         rollout_path: configured.rollout_path.clone(),
     };
     let connection = &request.connection;
-    if connection.client().and_then(|client| client.dialect) != Some(Dialect::V2) {
+    if connection.client().and_then(|client| client.traits().dialect) != Some(Dialect::V2) {
         tell(connection, ServerNotification::SessionConfigured(Box::new(configured))).await;
     }
     request.answer(Ok(answer)).await;
