@@ -81,8 +81,11 @@ impl JsonForm {
     #[must_use]
     pub fn request(self, request: &ServerRequest) -> Value {
         let mut value = to_value(request);
-        if self.has_old_tags && matches!(request, ServerRequest::ApplyPatchApproval(_)) {
-            tag_each_outside(&mut value["fileChanges"]);
+        match request {
+            ServerRequest::ApplyPatchApproval(_) if self.has_old_tags => tag_each_outside(&mut value["fileChanges"]),
+            // An estimate that only these releases had, and never made.
+            ServerRequest::ExecCommandApproval(_) if self.has_old_tags => value["risk"] = Value::Null,
+            _ => {}
         }
         self.without_nulls(value)
     }
@@ -133,7 +136,7 @@ fn starts_with_capital(kind: &str) -> bool {
 fn add_thought(item: &mut Value) {
     if let Some(Value::Array(summary)) = item.get("summary") {
         let text: Vec<_> = summary.iter().filter_map(Value::as_str).collect();
-        item["text"] = text.join("\n\n").into();
+        item["text"] = text.join("\n").into();
     }
 }
 

@@ -178,3 +178,26 @@ fn wishes(options: &ThreadOptions) -> Map<String, Value> {
     wish("developer_instructions", options.developer_instructions.clone());
     wishes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::client_kinds::Signs;
+    use super::*;
+
+    #[test]
+    fn only_clients_of_the_items_dialect_have_a_deadline_by_default() {
+        let signs = |name, dialect| Signs {
+            emulate: None,
+            default: ProtocolRelease::V077,
+            dialect,
+            name,
+            has_capabilities: false,
+            has_old_policy: false,
+        };
+        let deadline = |signs: Signs<'_>| profile(Some(signs.traits())).answer_within;
+        assert_eq!(deadline(signs("jetbrains-codex", None)), Some(Duration::from_secs(120)));
+        assert_eq!(deadline(signs("x", Some(Dialect::Items))), Some(Duration::from_secs(120)));
+        assert_eq!(deadline(signs("x", Some(Dialect::V1))), None);
+        assert_eq!(deadline(signs("x", None)), None);
+    }
+}

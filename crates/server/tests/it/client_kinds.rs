@@ -201,6 +201,24 @@ async fn a_listener_adds_nothing_to_a_thread_that_its_client_receives_already() 
 }
 
 #[tokio::test]
+async fn a_request_that_nobody_answers_is_denied_and_the_turn_continues() {
+    let config = format!("approval_timeout_sec = 1\n{ASKS}");
+    let mut client = saying(plugin(), &config, &json!([command("touch out"), text("Well."), text("Again.")])).await;
+    let thread = start(&mut client, json!({})).await;
+    say(&mut client, &thread).await;
+    let (id, _) = client.next_request("execCommandApproval").await;
+    let heard = client.messages_until("turn/completed").await;
+    assert_eq!(heard.last().expect("the end")["params"]["status"], "completed");
+    assert_eq!(of(&heard, "codex/event/agent_message")[0]["params"]["msg"]["message"], "Well.");
+    client.respond(id, json!({"result": {"decision": "approved"}})).await;
+    say(&mut client, &thread).await;
+    let heard = client.messages_until("turn/completed").await;
+    assert_eq!(of(&heard, "codex/event/agent_message")[0]["params"]["msg"]["message"], "Again.");
+    assert!(!client.work("out").exists(), "a late answer is ignored");
+    client.end_unread().await;
+}
+
+#[tokio::test]
 async fn ids_that_fit_no_request_are_passed_over() {
     let mut client = saying(old(), ASKS, &json!([command("touch out"), text("Done.")])).await;
     let thread = start(&mut client, old_policies()).await;
