@@ -10,6 +10,7 @@ from codex_embed import events
 from codex_embed.address import Address, parse
 from codex_embed.dial import dial
 from codex_embed.errors import StartError
+from codex_embed.proof import Exchange
 from codex_embed.supervisor import Listening, Supervisor
 from codex_embed.websocket import Control, FrameReader, Opcode, Piece, WebSocket, frame
 from server import ScriptedTest, needs_program, says
@@ -44,6 +45,37 @@ class AddressTest(unittest.TestCase):
             with self.subTest(text), self.assertRaisesRegex(StartError, hint) as caught:
                 parse(text)
             self.assertTrue(caught.exception.is_final)
+
+
+class ProofTest(unittest.TestCase):
+    def test_proofs_are_those_of_the_other_languages(self):
+        exchange = Exchange("0123456789abcdef", "127.0.0.1:9", "a" * 64)
+        server = "3f86427d36807ce9488589e2a174eafa123a54f4b6f5eab120e0c8fa2245d4d6"
+        client = "c6be340cb77df88bb26f2e24ef2e33402c76d319e9e2d39ba249e3d6f08d757f"
+        self.assertEqual(exchange.prove("b" * 64, f"{'0' * 64},{server}"), client)
+        for nonce, proof in (("b" * 64, client), ("b" * 64, ""), ("b" * 64, None), ("c" * 64, server), (None, server)):
+            with self.subTest(proof), self.assertRaisesRegex(ValueError, "did not prove"):
+                exchange.prove(nonce, proof)
+
+
+class StrangerTest(unittest.IsolatedAsyncioTestCase):
+    async def test_a_stranger_is_not_sent_the_token(self):
+        heard = bytearray()
+
+        async def listen(reader, writer):
+            heard.extend(await reader.read(4096))
+            writer.write(b'{"id":0,"result":{}}\n')
+            writer.close()
+
+        server = await asyncio.start_server(listen, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        token = "a-token-for-tests-0123456789"
+        for scheme in ("ws", "tcp"):
+            with self.subTest(scheme), self.assertRaises(StartError):
+                await dial(f"{scheme}://127.0.0.1:{port}", token=token)
+        self.assertTrue(heard)
+        self.assertNotIn(token.encode(), heard)
+        server.close()
 
 
 class FrameTest(unittest.TestCase):

@@ -5,6 +5,7 @@ import { stat } from "node:fs/promises";
 import { DialError, addressOf } from "./address.js";
 import { connect } from "./connection.js";
 import { openGrpc } from "./grpc.js";
+import { Exchange } from "./proof.js";
 import { inTime, leave, opened, sender } from "./sockets.js";
 import { openWebSocket } from "./websocket.js";
 
@@ -28,10 +29,25 @@ async function openUnix({ path }) {
   return lines(await opened({ path }));
 }
 
-/** Presents the token, which is the first line over TCP. */
-async function openTcp(place, token, address) {
+/** Authenticates with the first lines over TCP. */
+async function openTcp(place, { token, sendToken }, address) {
   if (token === undefined) throw new DialError(`${address} needs a token`, true);
   const socket = await opened(place);
+  if (sendToken) return lines(socket, (await exchanged(socket, { token })).rest);
+  const exchange = new Exchange(token, socket);
+  const { nonce, address: reached } = exchange;
+  const { result } = await exchanged(socket, { nonce, address: reached });
+  try {
+    const proof = exchange.prove(result.nonce, result.proof);
+    return lines(socket, (await exchanged(socket, { proof })).rest);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** Sends a line; resolves to the result of its answer, and to what came after it. */
+async function exchanged(socket, params) {
   let seen = Buffer.alloc(0);
   let take, lost;
   const begin = (resolve, fail) => {
@@ -44,26 +60,25 @@ async function openTcp(place, token, address) {
     };
     socket.on("data", take);
     socket.once("close", lost);
-    socket.write(`${JSON.stringify({ id: 0, method: "authenticate", params: { token } })}\n`);
+    socket.resume();
+    socket.write(`${JSON.stringify({ id: 0, method: "authenticate", params })}\n`);
   };
   const cut = await inTime(begin, () => socket.destroy());
   // The rest belongs to the connection, which begins to read later.
   socket.pause();
   socket.off("data", take);
   socket.off("close", lost);
-  const why = refusal(seen.subarray(0, cut));
-  if (why === undefined) return lines(socket, seen.subarray(cut + 1));
+  const answer = read(seen.subarray(0, cut));
+  if (answer?.result !== undefined) return { result: answer.result ?? {}, rest: seen.subarray(cut + 1) };
   socket.destroy();
-  throw new Error(why);
+  throw new Error(String(answer?.error?.message ?? "it is no server"));
 }
 
-/** The reason in the answer to a token; undefined if it is accepted. */
-function refusal(line) {
+function read(line) {
   try {
-    const answer = JSON.parse(line.toString());
-    return answer?.result === undefined ? String(answer?.error?.message ?? "it is no server") : undefined;
+    return JSON.parse(line.toString());
   } catch {
-    return "it is no server";
+    return undefined;
   }
 }
 
@@ -71,15 +86,16 @@ const OPENERS = { unix: openUnix, tcp: openTcp, ws: openWebSocket, grpc: openGrp
 
 /**
  * Connects to `unix:///PATH`, to `unix://`, which is the socket in `CODEX_HOME`, or with a token to `ws://IP:PORT`,
- * `tcp://IP:PORT` or `grpc://IP:PORT`.
+ * `tcp://IP:PORT` or `grpc://IP:PORT`. Both sides prove that they know the token; with `sendToken` it is sent instead, as
+ * to a server behind a forwarded port.
  * @param {string} address
- * @param {object} [options] those of `connect`, and `token`
+ * @param {object} [options] those of `connect`, `token`, and `sendToken`
  */
-export async function dial(address, { token, ...options } = {}) {
+export async function dial(address, { token, sendToken = false, ...options } = {}) {
   const place = addressOf(address);
   let attach;
   try {
-    attach = await OPENERS[place.scheme](place, token, address);
+    attach = await OPENERS[place.scheme](place, { token, sendToken }, address);
   } catch (error) {
     throw error instanceof DialError ? error : new DialError(`cannot connect to ${address}: ${error.message}`);
   }

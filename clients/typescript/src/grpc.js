@@ -4,6 +4,7 @@
 import { connect as openSession } from "node:http2";
 
 import { DialError } from "./address.js";
+import { Exchange } from "./proof.js";
 import { inTime, leave, sender } from "./sockets.js";
 
 const PATH = "/codex.app_server.v1.AppServer/Connect";
@@ -110,17 +111,41 @@ function refusal(headers) {
   return `${headers["grpc-message"] ?? ""} (status ${status ?? "unknown"})`.trim();
 }
 
-function called({ host, port }, token) {
+/** The headers of a call. */
+const headersOf = (authorization) => ({
+  ":method": "POST",
+  ":path": PATH,
+  "content-type": "application/grpc",
+  te: "trailers",
+  authorization,
+});
+
+/** The header that proves that the client knows the token, after a first call that exchanges nonces. */
+async function proofOver(session, token) {
+  const challenged = (resolve, fail) => {
+    session.once("error", fail);
+    session.once("connect", () => {
+      const exchange = new Exchange(token, session.socket);
+      const stream = session.request(headersOf(exchange.hello), { endStream: true });
+      stream.on("error", fail);
+      stream.once("response", (headers) => resolve({ exchange, challenge: headers["www-authenticate"] }));
+    });
+  };
+  const { exchange, challenge } = await inTime(challenged, () => session.destroy());
+  try {
+    return exchange.answer(challenge);
+  } catch (error) {
+    session.destroy();
+    throw error;
+  }
+}
+
+async function called({ host, port }, { token, sendToken }) {
   const session = openSession(`http://${host.includes(":") ? `[${host}]` : host}:${port}`);
+  const authorization = sendToken ? `Bearer ${token}` : await proofOver(session, token);
   const begin = (resolve, fail) => {
     session.once("error", fail);
-    const stream = session.request({
-      ":method": "POST",
-      ":path": PATH,
-      "content-type": "application/grpc",
-      te: "trailers",
-      authorization: `Bearer ${token}`,
-    });
+    const stream = session.request(headersOf(authorization));
     // Once there is a connection, errors are reported by its end.
     stream.on("error", fail);
     stream.once("close", () => session.close());
@@ -134,9 +159,9 @@ function called({ host, port }, token) {
 }
 
 /** Opens a connection: one message per message of a call. Resolves to a function for `connect`. */
-export async function openGrpc(place, token, address) {
-  if (token === undefined) throw new DialError(`${address} needs a token`, true);
-  const stream = await called(place, token);
+export async function openGrpc(place, credentials, address) {
+  if (credentials.token === undefined) throw new DialError(`${address} needs a token`, true);
+  const stream = await called(place, credentials);
   const send = sender(stream);
   return (receive, ended) => {
     const frames = new FrameReader();

@@ -11,7 +11,7 @@ export class DialError extends Error {
   readonly isFinal: boolean;
 }
 /** Connects to `unix:///PATH` or `unix://`, or with a token to `ws://IP:PORT`, `tcp://IP:PORT` or `grpc://IP:PORT` (Node). */
-export function dial(address: string, options?: ConnectOptions & { token?: string }): Promise<Client>;
+export function dial(address: string, options?: ConnectOptions & { token?: string; sendToken?: boolean }): Promise<Client>;
 
 export interface Launch {
   program?: string;
@@ -25,6 +25,8 @@ export interface Launch {
 export interface Listening {
   address: string;
   token?: string;
+  /** Whether the token is sent to a server that does not prove that it knows it. */
+  sendToken?: boolean;
 }
 /** The part of a stream of Node that is used. */
 export interface Emits {

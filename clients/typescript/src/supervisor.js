@@ -62,7 +62,7 @@ export class Supervisor extends EventEmitter {
 
   /**
    * @param {{program?: string, args?: string[], env?: Record<string, string>, cwd?: string, onStderr?: (line: string) => void}
-   *   | {address: string, token?: string} | {input: import("node:stream").Readable, output: import("node:stream").Writable}}
+   *   | {address: string, token?: string, sendToken?: boolean} | {input: import("node:stream").Readable, output: import("node:stream").Writable}}
    *   [launch] a program, the address of a server that runs already, or a pipe: what the server writes, and what it
    *   reads. `env` is the whole environment, that of this program if it is left out
    * @param {object} [options] those of `connect`
@@ -179,8 +179,8 @@ export class Supervisor extends EventEmitter {
   }
 
   #dial() {
-    const { address, token } = this.#launch;
-    return dial(address, { ...this.#options, token, signal: this.#stopping.signal });
+    const { address, token, sendToken } = this.#launch;
+    return dial(address, { ...this.#options, token, sendToken, signal: this.#stopping.signal });
   }
 
   #usePipe() {

@@ -4,7 +4,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { request } from "node:http";
 
 import { DialError } from "./address.js";
-import { inTime, leave, sender } from "./sockets.js";
+import { Exchange } from "./proof.js";
+import { inTime, leave, opened, sender } from "./sockets.js";
 
 const KEY_SUFFIX = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const [CONTINUATION, TEXT, CLOSE, PING, PONG] = [0, 1, 8, 9, 10];
@@ -88,17 +89,50 @@ export function frameOf(opcode, payload) {
   return frame;
 }
 
+/** The header that proves that the client knows the token, after a first request that exchanges nonces. */
+async function proofOver(socket, token) {
+  const exchange = new Exchange(token, socket);
+  let head = "";
+  let take, lost;
+  const begin = (resolve, fail) => {
+    lost = () => fail(new Error("it has hung up"));
+    take = (bytes) => {
+      head += bytes.toString("latin1");
+      if (head.includes("\r\n\r\n")) resolve();
+      else if (head.length > REASON_BYTES) fail(new Error("it is no server"));
+    };
+    socket.on("data", take);
+    socket.once("close", lost);
+    const headers = `Host: ${exchange.address}\r\nAuthorization: ${exchange.hello}\r\n`;
+    socket.write(`GET / HTTP/1.1\r\n${headers}\r\n`);
+  };
+  await inTime(begin, () => socket.destroy());
+  // It goes on reading for the next request: until that is sent, the server says nothing.
+  socket.off("data", take);
+  socket.off("close", lost);
+  const fields = head.split("\r\n").map((line) => line.split(/:\s*(.*)/s, 2));
+  try {
+    return exchange.answer(fields.find(([name]) => name.toLowerCase() === "www-authenticate")?.[1]);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
 /** Asks a server to speak WebSocket; resolves to its socket, and to what it has sent already. */
-function upgraded({ host, port }, token) {
+async function upgraded({ host, port }, { token, sendToken }) {
+  const open = sendToken ? undefined : await opened({ host, port });
+  const authorization = sendToken ? `Bearer ${token}` : await proofOver(open, token);
   const key = randomBytes(16).toString("base64");
   const headers = {
     Connection: "Upgrade",
     Upgrade: "websocket",
     "Sec-WebSocket-Key": key,
     "Sec-WebSocket-Version": "13",
-    Authorization: `Bearer ${token}`,
+    Authorization: authorization,
   };
-  const asking = request({ host, port, headers, agent: false });
+  const connection = open ? { createConnection: () => open } : { agent: false };
+  const asking = request({ host, port, headers, ...connection });
   const begin = (resolve, fail) => {
     asking.once("upgrade", ({ headers: answer }, socket, early) => {
       const expected = createHash("sha1").update(key + KEY_SUFFIX).digest("base64");
@@ -121,9 +155,9 @@ function upgraded({ host, port }, token) {
 }
 
 /** Opens a connection: one message per text frame. Resolves to a function for `connect`. */
-export async function openWebSocket(place, token, address) {
-  if (token === undefined) throw new DialError(`${address} needs a token`, true);
-  const { socket, early } = await upgraded(place, token);
+export async function openWebSocket(place, credentials, address) {
+  if (credentials.token === undefined) throw new DialError(`${address} needs a token`, true);
+  const { socket, early } = await upgraded(place, credentials);
   const send = sender(socket);
   const frames = new FrameReader();
   const take = (bytes, receive) => {

@@ -13,6 +13,7 @@ import { addressOf } from "../src/address.js";
 import { configArgs } from "../src/conventions.js";
 import * as grpc from "../src/grpc.js";
 import { Supervisor, dial } from "../src/index.js";
+import { Exchange } from "../src/proof.js";
 import * as websocket from "../src/websocket.js";
 import { needsProgram, says, scripted } from "./server.js";
 
@@ -30,6 +31,37 @@ function told(opcode, text, isLast = true) {
   if (payload.length > 125) length.splice(0, 1, 126, payload.length >> 8, payload.length & 255);
   return Buffer.concat([Uint8Array.of((isLast ? 128 : 0) | opcode, ...length), payload]);
 }
+
+test("proofs are those of the other languages", () => {
+  const socket = { remoteAddress: "127.0.0.1", remotePort: 9 };
+  const exchange = new Exchange("0123456789abcdef", socket, "a".repeat(64));
+  const nonce = "b".repeat(64);
+  const server = "3f86427d36807ce9488589e2a174eafa123a54f4b6f5eab120e0c8fa2245d4d6";
+  const client = "c6be340cb77df88bb26f2e24ef2e33402c76d319e9e2d39ba249e3d6f08d757f";
+  assert.equal(exchange.prove(nonce, `${"0".repeat(64)},${server}`), client);
+  for (const [said, proof] of [[nonce, client], [nonce, ""], [nonce], ["c".repeat(64), server], [undefined, server]]) {
+    assert.throws(() => exchange.prove(said, proof), /did not prove/);
+  }
+});
+
+test("a stranger is not sent the token", async () => {
+  let heard = "";
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (bytes) => {
+      heard += bytes.toString("latin1");
+      socket.end('{"id":0,"result":{}}\n');
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const token = "a-token-for-tests-0123456789";
+  for (const scheme of ["ws", "tcp", "grpc"]) {
+    await assert.rejects(dial(`${scheme}://127.0.0.1:${server.address().port}`, { token }));
+  }
+  assert.ok(heard.length > 0 && !heard.includes(token));
+  server.close();
+});
 
 test("addresses are read as in Rust", () => {
   const local = { host: "127.0.0.1", port: 7 };

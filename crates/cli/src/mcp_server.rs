@@ -73,6 +73,7 @@ fn serve_http(shared: &Shared, args: &McpServerArgs, address: &Address) -> anyho
         limits: Limits::default(),
         shortage: Shortage::default(),
         allows_remote: args.allow_remote,
+        takes_bearer: true,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {

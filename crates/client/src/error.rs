@@ -45,6 +45,7 @@ impl ConnectError {
             Self::Dial(
                 DialError::Connect { .. }
                 | DialError::Foreign { .. }
+                | DialError::Unproved { .. }
                 | DialError::Refused { .. }
                 | DialError::Late { .. },
             ) => false,

@@ -40,6 +40,7 @@ async fn listen(address: &str) -> (Address, watch::Sender<bool>) {
         limits: Limits::default(),
         shortage: Shortage::default(),
         allows_remote: false,
+        takes_bearer: true,
     };
     let listener = Listener::bind(&address.parse().unwrap(), options).await.unwrap();
     let (address, (stop, stopping)) = (listener.address().clone(), watch::channel(false));

@@ -68,6 +68,7 @@ impl Server {
             limits: Limits::default(),
             shortage: Shortage::default(),
             allows_remote: false,
+            takes_bearer: true,
         };
         let listener = Listener::bind(&Address::Unix(Some(path)), options).await.unwrap();
         let (address, (stop, stopping)) = (listener.address().clone(), watch::channel(false));

@@ -6,11 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, TE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, TE, WWW_AUTHENTICATE};
 use http::{Method, Request};
+use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex,
 };
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
@@ -19,6 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use crate::pipe::{Lines, MESSAGE_BYTES, PIPE_BYTES, STALL, write_line};
+use crate::proof::{Exchange, Hello, SCHEME, header_parts, part};
 use crate::token::{AUTHENTICATE, Token};
 use crate::{Address, Reader, Writer, grpc, unix};
 
@@ -42,6 +45,11 @@ pub enum DialError {
     /// The server needs a token and there is none.
     #[error("{address} needs a token")]
     NoToken { address: Address },
+    /// It is another program, or a release that takes the token as it is.
+    #[error(
+        "{address} did not prove that it knows the token, so the token was not sent; use --send-token if you trust that address, such as that of a forwarded port"
+    )]
+    Unproved { address: Address },
     #[error("{address} has refused the connection: {why}")]
     Refused { address: Address, why: String },
     #[error("{address} did not answer in time")]
@@ -102,25 +110,78 @@ impl Dial<'_> {
         Ok(stream)
     }
 
+    /// The beginning of the exchange of proofs over a connection.
+    fn hello(&self, stream: &TcpStream) -> Result<Hello, DialError> {
+        stream.peer_addr().and_then(Hello::to).map_err(|source| self.failed(source))
+    }
+
+    /// The client's proof, once the server has given its own.
+    fn prove(&self, hello: Hello, nonce: Option<&str>, proofs: Option<&str>) -> Result<String, DialError> {
+        let exchange = Exchange { hello, nonce: nonce.unwrap_or_default().to_owned() };
+        if exchange.is_proved_by_server(proofs.unwrap_or_default(), self.token()?) {
+            Ok(exchange.proof(self.token()?))
+        } else {
+            Err(DialError::Unproved { address: self.address.clone() })
+        }
+    }
+
     async fn tcp(&self, stream: TcpStream) -> Result<(Reader, Writer), DialError> {
-        let params = serde_json::json!({"token": self.token()?.reveal()});
-        let first = serde_json::json!({"id": 0, "method": AUTHENTICATE, "params": params});
+        let (token, hello) = (self.token()?, self.hello(&stream)?);
         let (input, mut output) = stream.into_split();
-        output.write_all(format!("{first}\n").as_bytes()).await.map_err(|source| self.failed(source))?;
-        let (mut input, mut line) = (BufReader::new(input), Vec::new());
-        let answer = (&mut input).take(ANSWER_BYTES).read_until(b'\n', &mut line).await;
-        answer.map_err(|source| self.failed(source))?;
-        let answer: serde_json::Value = serde_json::from_slice(&line).unwrap_or_default();
-        if answer.get("result").is_none() {
-            return Err(self.refused(answer["error"]["message"].as_str().unwrap_or("it has hung up")));
+        let mut input = BufReader::new(input);
+        if token.is_sent() {
+            self.authenticate(&mut input, &mut output, json!({"token": token.reveal()})).await?;
+        } else {
+            let params = json!({"nonce": hello.nonce, "address": hello.address});
+            let answer = self.authenticate(&mut input, &mut output, params).await?;
+            let proof = self.prove(hello, answer["nonce"].as_str(), answer["proof"].as_str())?;
+            self.authenticate(&mut input, &mut output, json!({"proof": proof})).await?;
         }
         Ok((Box::new(input), Box::new(output)))
     }
 
-    async fn ws(&self, stream: TcpStream) -> Result<(Reader, Writer), DialError> {
+    /// Sends a line of the exchange, and returns the result of its answer.
+    async fn authenticate(
+        &self,
+        input: &mut BufReader<OwnedReadHalf>,
+        output: &mut OwnedWriteHalf,
+        params: Value,
+    ) -> Result<Value, DialError> {
+        let line = json!({"id": 0, "method": AUTHENTICATE, "params": params});
+        output.write_all(format!("{line}\n").as_bytes()).await.map_err(|source| self.failed(source))?;
+        let mut line = Vec::new();
+        let answer = input.take(ANSWER_BYTES).read_until(b'\n', &mut line).await;
+        answer.map_err(|source| self.failed(source))?;
+        let mut answer: Value = serde_json::from_slice(&line).unwrap_or_default();
+        match answer.get_mut("result") {
+            Some(result) => Ok(result.take()),
+            None => Err(self.refused(answer["error"]["message"].as_str().unwrap_or("it has hung up"))),
+        }
+    }
+
+    /// The header that authenticates a request over HTTP, after a first request that exchanges nonces.
+    async fn ws_header(&self, stream: &mut TcpStream) -> Result<HeaderValue, DialError> {
+        if self.token()?.is_sent() {
+            return self.bearer();
+        }
+        let hello = self.hello(stream)?;
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\n\r\n", hello.address, hello.to_header());
+        stream.write_all(request.as_bytes()).await.map_err(|source| self.failed(source))?;
+        let head = read_head(stream).await.map_err(|source| self.failed(source))?;
+        self.proof_header(hello, head_field(&head, WWW_AUTHENTICATE.as_str()).as_ref())
+    }
+
+    fn proof_header(&self, hello: Hello, challenge: Option<&HeaderValue>) -> Result<HeaderValue, DialError> {
+        let parts = header_parts(challenge).unwrap_or_default();
+        let proof = self.prove(hello, part(&parts, "nonce"), part(&parts, "proof"))?;
+        HeaderValue::from_str(&format!("{SCHEME} proof={proof}")).map_err(|error| self.refused(error.to_string()))
+    }
+
+    async fn ws(&self, mut stream: TcpStream) -> Result<(Reader, Writer), DialError> {
         let request = self.address.to_string().into_client_request();
         let mut request = request.map_err(|error| self.refused(error.to_string()))?;
-        request.headers_mut().insert(AUTHORIZATION, self.bearer()?);
+        request.headers_mut().insert(AUTHORIZATION, self.ws_header(&mut stream).await?);
         // The server is trusted with the size of its own messages.
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let connected = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
@@ -135,24 +196,35 @@ impl Dial<'_> {
         Ok(halves(near))
     }
 
+    fn grpc_request(&self, authorization: HeaderValue) -> Result<Request<()>, DialError> {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(self.address.to_string().replacen("grpc", "http", 1) + grpc::PATH)
+            .header(CONTENT_TYPE, "application/grpc")
+            .header(TE, "trailers")
+            .header(AUTHORIZATION, authorization);
+        request.body(()).map_err(|error| self.refused(error.to_string()))
+    }
+
     async fn grpc(&self, stream: TcpStream) -> Result<(Reader, Writer), DialError> {
         let broken = |error: h2::Error| self.failed(io::Error::other(error));
+        let hello = self.hello(&stream)?;
         let (client, connection) = h2::client::handshake(stream).await.map_err(broken)?;
         tokio::spawn(async move {
             // Errors are reported by the streams of the connection.
             let _: Result<(), h2::Error> = connection.await;
         });
-        let uri = self.address.to_string().replacen("grpc", "http", 1) + grpc::PATH;
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri(uri)
-            .header(CONTENT_TYPE, "application/grpc")
-            .header(TE, "trailers")
-            .header(AUTHORIZATION, self.bearer()?)
-            .body(())
-            .map_err(|error| self.refused(error.to_string()))?;
         let mut client = client.ready().await.map_err(broken)?;
-        let (response, mut sender) = client.send_request(request, false).map_err(broken)?;
+        let authorization = if self.token()?.is_sent() {
+            self.bearer()?
+        } else {
+            let value = HeaderValue::from_str(&hello.to_header()).map_err(|error| self.refused(error.to_string()))?;
+            let (response, _) = client.send_request(self.grpc_request(value)?, true).map_err(broken)?;
+            let response = response.await.map_err(broken)?;
+            self.proof_header(hello, response.headers().get(WWW_AUTHENTICATE))?
+        };
+        let mut client = client.ready().await.map_err(broken)?;
+        let (response, mut sender) = client.send_request(self.grpc_request(authorization)?, false).map_err(broken)?;
         let response = response.await.map_err(broken)?;
         if let Some(why) = grpc::refusal(&response) {
             return Err(self.refused(why));
@@ -173,6 +245,26 @@ impl Dial<'_> {
         });
         Ok(halves(near))
     }
+}
+
+/// The head of a response without a body.
+async fn read_head(stream: &mut TcpStream) -> io::Result<String> {
+    let mut head = Vec::new();
+    // The server sends nothing more before the next request, but a stranger might.
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() as u64 >= ANSWER_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the head of the response is too long"));
+        }
+        head.push(stream.read_u8().await?);
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+fn head_field(head: &str, name: &str) -> Option<HeaderValue> {
+    let fields = head.split("\r\n").filter_map(|line| line.split_once(':'));
+    let value =
+        fields.filter(|(key, _)| key.trim().eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()?;
+    HeaderValue::from_str(value).ok()
 }
 
 fn halves(stream: DuplexStream) -> (Reader, Writer) {

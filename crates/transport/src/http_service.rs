@@ -5,7 +5,6 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,8 +23,8 @@ use tokio::time::timeout;
 use crate::client_stream::TimedWriter;
 use crate::limits::{Limits, Slot, Slots, TransportKind};
 use crate::listener::Client;
-use crate::token::Token;
-use crate::ws::is_own_name;
+use crate::proof::{Entrance, Entry};
+use crate::ws::{is_own_name, unauthorized};
 
 /// The maximum size of a request's headers, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -58,8 +57,7 @@ where
 
 /// The state of one connection.
 struct Connection {
-    token: Option<Token>,
-    door: Option<SocketAddr>,
+    entrance: Entrance,
     slots: Slots,
     limits: Limits,
     /// Its place, once a request was authenticated.
@@ -74,8 +72,9 @@ pub(crate) async fn serve<S: HttpService>(
     service: S,
     mut stop: watch::Receiver<bool>,
 ) {
-    let Client { token, limits, slots, mut waiting, door } = client;
-    let state = Connection { token, door, slots, limits, place: Mutex::default(), admitted: Notify::new() };
+    let Client { token, limits, slots, mut waiting, door, takes_bearer } = client;
+    let entrance = Entrance::new(token, door, takes_bearer);
+    let state = Connection { entrance, slots, limits, place: Mutex::default(), admitted: Notify::new() };
     let answered = service_fn(async |request| Ok::<_, Infallible>(state.answer(request, &service).await));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -122,9 +121,12 @@ impl Connection {
             "/readyz" => return self.readiness(),
             _ => {}
         }
-        if !self.token.as_ref().is_some_and(|token| token.authorizes(request.headers().get(AUTHORIZATION))) {
-            let text = "the header Authorization must carry the token: Bearer TOKEN\n";
-            return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], text).into_response();
+        match self.entrance.check(request.headers().get(AUTHORIZATION)) {
+            Entry::Admitted => {}
+            Entry::Challenged(challenge) => {
+                return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)]).into_response();
+            }
+            Entry::Refused => return unauthorized(),
         }
         if let Err(full) = self.admit() {
             return overloaded(full);
@@ -139,7 +141,7 @@ impl Connection {
     /// Refuses web pages of others, and host names that others control.
     fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), (StatusCode, &'static str)> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        let is_own = |host: &str| is_own_name(host, self.door);
+        let is_own = |host: &str| is_own_name(host, self.entrance.door());
         if let Some(origin) = text(ORIGIN) {
             let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
             if !host.is_some_and(is_own) {

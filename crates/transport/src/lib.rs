@@ -32,6 +32,8 @@ mod listener;
 mod peer;
 #[cfg(any(feature = "dial", feature = "listen"))]
 mod pipe;
+#[cfg(any(feature = "dial", feature = "listen"))]
+mod proof;
 #[cfg(feature = "listen")]
 pub mod stdio;
 #[cfg(feature = "listen")]

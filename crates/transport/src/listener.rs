@@ -43,6 +43,8 @@ pub struct Options {
     pub shortage: Shortage,
     /// Whether other machines may connect.
     pub allows_remote: bool,
+    /// Whether a client may send the token instead of proving that it knows it.
+    pub takes_bearer: bool,
 }
 
 /// The reason why listening failed.
@@ -88,6 +90,8 @@ pub(crate) struct Client {
     pub(crate) waiting: Slot,
     /// The local address it connected to.
     pub(crate) door: Option<SocketAddr>,
+    /// Whether it may send the token.
+    pub(crate) takes_bearer: bool,
 }
 
 /// A listening socket.
@@ -220,7 +224,8 @@ impl Listener {
                 }
                 let Some(waiting) = self.strangers.take_among_strangers() else { return };
                 let (token, slots, door) = (token.clone(), slots.clone(), self.address.ip());
-                let client = Client { token, limits: *limits, slots, waiting, door };
+                let takes_bearer = self.options.takes_bearer;
+                let client = Client { token, limits: *limits, slots, waiting, door, takes_bearer };
                 peer::prepare(&stream);
                 clients.spawn(attendant.clone().ip(stream, self.address.clone(), client));
             }

@@ -22,6 +22,8 @@ pub struct Token {
     secret: String,
     /// Another secret that authenticates as well.
     other: Option<String>,
+    /// Whether it is sent to a server that does not prove that it knows it.
+    is_sent: bool,
 }
 
 /// The reason why there is no token.
@@ -39,6 +41,14 @@ pub enum TokenError {
     Unfit,
 }
 
+/// Random bytes in hexadecimal digits.
+pub(crate) fn random_hex() -> io::Result<String> {
+    let mut bytes = [0; RANDOM_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    Ok(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect())
+}
+
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
@@ -50,7 +60,7 @@ impl Token {
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         if LENGTHS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            Ok(Self { secret: text.to_owned(), other: None })
+            Ok(Self { secret: text.to_owned(), other: None, is_sent: false })
         } else {
             Err(TokenError::Unfit)
         }
@@ -91,11 +101,13 @@ impl Token {
     }
 
     fn random() -> io::Result<Self> {
-        let mut bytes = [0; RANDOM_BYTES];
-        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-        let secret = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect();
-        Ok(Self { secret, other: None })
+        Ok(Self { secret: random_hex()?, other: None, is_sent: false })
+    }
+
+    /// The same, to be sent to servers that cannot prove that they know it.
+    #[must_use]
+    pub fn sent(self) -> Self {
+        Self { is_sent: true, ..self }
     }
 
     /// The same, but those who present another token are authenticated too.
@@ -107,6 +119,11 @@ impl Token {
 
 #[cfg(feature = "listen")]
 impl Token {
+    /// The secrets that authenticate a client.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.secret.as_str()).chain(self.other.as_deref())
+    }
+
     /// Compares in constant time.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
@@ -132,6 +149,11 @@ impl Token {
     /// The secret itself, for the message that carries it.
     pub(crate) fn reveal(&self) -> &str {
         &self.secret
+    }
+
+    /// Whether the user wants it to be sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.is_sent
     }
 
     /// An `Authorization` header that carries it.

@@ -33,7 +33,7 @@ use crate::client_stream::{LAST_WORDS, together};
 use crate::limits::{Full, Limits, Slot, Slots, TransportKind};
 use crate::listener::{Client, Service, host};
 use crate::pipe::{Lines, PIPE_BYTES, write_line};
-use crate::token::Token;
+use crate::proof::{Entrance, Entry};
 
 /// The maximum size of a request's headers, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -43,8 +43,7 @@ const LEAVE_TAKING: Duration = Duration::from_secs(1);
 /// The state of a client before it is admitted.
 #[derive(Clone)]
 struct Admission {
-    token: Option<Token>,
-    door: Option<SocketAddr>,
+    entrance: Arc<Entrance>,
     slots: Slots,
     limits: Limits,
     /// Receives the connection when the client is admitted.
@@ -56,7 +55,8 @@ type Admitted = (WebSocket, Slot);
 
 /// Serves a new connection.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
-    let Client { token, limits, slots, mut waiting, door } = client;
+    let Client { token, limits, slots, mut waiting, door, takes_bearer } = client;
+    let entrance = Arc::new(Entrance::new(token, door, takes_bearer));
     let (inside, let_in) = oneshot::channel();
     let inside = Arc::new(Mutex::new(Some(inside)));
     let connection = hyper::server::conn::http1::Builder::new()
@@ -65,7 +65,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         .max_buf_size(HEAD_BYTES)
         .serve_connection(
             TokioIo::new(stream),
-            TowerToHyperService::new(router(Admission { token, door, slots, limits, inside })),
+            TowerToHyperService::new(router(Admission { entrance, slots, limits, inside })),
         )
         .with_upgrades();
     let entrance = async { connection.await.ok().zip(let_in.await.ok()) };
@@ -95,7 +95,7 @@ async fn guard(State(reception): State<Admission>, request: Request, next: Next)
         return (StatusCode::FORBIDDEN, "requests of web pages are refused\n").into_response();
     }
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    if !host.is_some_and(|host| is_own_name(host, reception.door)) {
+    if !host.is_some_and(|host| is_own_name(host, reception.entrance.door())) {
         return (StatusCode::FORBIDDEN, "this server goes by its IP address and by localhost alone\n").into_response();
     }
     next.run(request).await
@@ -123,6 +123,12 @@ async fn ready(State(reception): State<Admission>) -> Response {
     }
 }
 
+/// The refusal of a request that does not authenticate its client.
+pub(crate) fn unauthorized() -> Response {
+    let text = "the header Authorization must carry the token: Bearer TOKEN\n";
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], text).into_response()
+}
+
 fn overloaded(full: Full) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], format!("{full}\n")).into_response()
 }
@@ -132,9 +138,12 @@ async fn upgrade(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    if !reception.token.as_ref().is_some_and(|token| token.authorizes(headers.get(AUTHORIZATION))) {
-        let text = "the header Authorization must carry the token: Bearer TOKEN\n";
-        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], text).into_response();
+    match reception.entrance.check(headers.get(AUTHORIZATION)) {
+        Entry::Admitted => {}
+        Entry::Challenged(challenge) => {
+            return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)]).into_response();
+        }
+        Entry::Refused => return unauthorized(),
     }
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,

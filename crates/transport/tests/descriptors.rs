@@ -30,7 +30,8 @@ async fn a_client_without_a_descriptor_is_served_later_or_refused_with_a_reason(
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("run/socket");
     let (slots, limits, shortage) = (Slots::new(8), Limits::default(), Shortage::default());
-    let options = Options { token: None, slots, limits, shortage: shortage.clone(), allows_remote: false };
+    let options =
+        Options { token: None, slots, limits, shortage: shortage.clone(), allows_remote: false, takes_bearer: true };
     let listener = Listener::bind(&Address::Unix(Some(socket.clone())), options).await.expect("it listens");
     let service = |_: Reader, mut output: Writer| async move {
         output.write_all(b"welcome\n").await.expect("it is heard");

@@ -54,7 +54,7 @@ fn knock(path: &Path) -> &'static str {
 async fn check(folder: &Path, own: u32) {
     let socket = folder.join("run/socket");
     let (slots, limits, shortage) = (Slots::new(8), Limits::default(), Shortage::default());
-    let options = Options { token: None, slots, limits, shortage, allows_remote: false };
+    let options = Options { token: None, slots, limits, shortage, allows_remote: false, takes_bearer: true };
     let listener = Listener::bind(&Address::Unix(Some(socket.clone())), options).await.expect("it listens");
     let (stop, stopped) = watch::channel(false);
     let service = |mut input: Reader, mut output: Writer| async move {

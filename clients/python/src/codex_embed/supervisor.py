@@ -72,6 +72,8 @@ class Listening:
 
     address: str
     token: str | None = field(default=None, repr=False)
+    #: Whether the token is sent to a server that does not prove that it knows it.
+    send_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +240,8 @@ class Supervisor:
         """Connects to the server once, and stays connected to the end; the reason if that failed."""
         try:
             match self._launch:
-                case Listening(address=address, token=token):
-                    await self._use(dial(address, self._options, token=token))
+                case Listening(address=address, token=token, send_token=is_sent):
+                    await self._use(dial(address, self._options, token=token, send_token=is_sent))
                 case Pipe(reader=reader, writer=writer):
                     await self._use(connect(reader, writer, self._options))
                 case launch:

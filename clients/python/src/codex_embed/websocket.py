@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from .proof import Exchange, address_of
+
 KEY_SUFFIX = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #: The longest payload of a frame that is no part of a message.
 CONTROL_BYTES = 125
@@ -179,8 +181,13 @@ class WebSocket:
             self._writer.close()
 
 
-async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, token: str) -> WebSocket:
+async def upgrade(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, token: str, is_sent: bool = False
+) -> WebSocket:
     """Asks a server to speak WebSocket. A refusal is a `ValueError`."""
+    if not (token.isascii() and token.isprintable()):
+        raise ValueError("the token fits into no header")
+    authorization = f"Bearer {token}" if is_sent else await _proof(reader, writer, host, token)
     key = base64.b64encode(os.urandom(16)).decode()
     headers = {
         "Host": host,
@@ -188,10 +195,8 @@ async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ho
         "Upgrade": "websocket",
         "Sec-WebSocket-Key": key,
         "Sec-WebSocket-Version": "13",
-        "Authorization": f"Bearer {token}",
+        "Authorization": authorization,
     }
-    if not (token.isascii() and token.isprintable()):
-        raise ValueError("the token fits into no header")
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     writer.write(f"GET / HTTP/1.1\r\n{lines}\r\n".encode())
     await writer.drain()
@@ -202,6 +207,16 @@ async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ho
     if answer.get("sec-websocket-accept") != expected:
         raise ValueError("it is no server")
     return WebSocket(reader, writer)
+
+
+async def _proof(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, token: str) -> str:
+    """The header that proves that the client knows the token, after a first request that exchanges nonces."""
+    exchange = Exchange(token, address_of(writer))
+    writer.write(f"GET / HTTP/1.1\r\nHost: {host}\r\nAuthorization: {exchange.hello}\r\n\r\n".encode())
+    await writer.drain()
+    _, answer = await _head(reader)
+    await _reason(reader, answer)
+    return exchange.answer(answer.get("www-authenticate"))
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[str, dict[str, str]]:

@@ -103,6 +103,11 @@ pub(crate) struct ListenArgs {
     /// Without it the variable `CODEX_APP_SERVER_TOKEN` is used, and without that a token is generated and stored.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Accept only clients that prove that they know the token, not those that send it
+    ///
+    /// The client libraries of this release and `codex` itself prove it. Other clients send a header `Authorization`.
+    #[arg(long)]
+    pub(crate) no_bearer: bool,
     /// Allow listening on addresses that other machines can reach, without encryption
     #[arg(long)]
     pub(crate) allow_remote: bool,
@@ -142,6 +147,9 @@ pub(crate) struct ProxyArgs {
     /// File with the token, instead of the variable `CODEX_APP_SERVER_TOKEN` or the file in `CODEX_HOME`
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Send the token to a server that does not prove that it knows it, as through a forwarded port
+    #[arg(long)]
+    pub(crate) send_token: bool,
 }
 
 /// The forms of `app-server daemon`.

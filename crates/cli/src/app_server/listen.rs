@@ -121,7 +121,8 @@ async fn bind(
     let (limits, mut listeners) = (Limits::default(), Vec::new());
     for address in addresses {
         let (token, slots, shortage) = (token.clone(), slots.clone(), shortage.clone());
-        let options = Options { token, slots, limits, shortage, allows_remote: args.allow_remote };
+        let options =
+            Options { token, slots, limits, shortage, allows_remote: args.allow_remote, takes_bearer: !args.no_bearer };
         let listener = bind_one(&with_path(address, start.config.home()), options).await?;
         say(&format!("listening on {}", listener.address()));
         listeners.push(listener);

@@ -18,7 +18,8 @@ pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
     let home = Home::find(&env)?;
     let address = with_path(args.connect.clone(), &home);
     let token = if address.needs_token() {
-        Some(token(&home, &env, args.token_file.as_deref(), Purpose::Connect)?)
+        let token = token(&home, &env, args.token_file.as_deref(), Purpose::Connect)?;
+        Some(if args.send_token { token.sent() } else { token })
     } else {
         None
     };

@@ -88,6 +88,9 @@ pub(crate) struct ChatOptions {
     /// File with the token of that server, instead of the variable `CODEX_APP_SERVER_TOKEN` or the file in `CODEX_HOME`
     #[arg(id = "chat_token_file", long = "token-file", value_name = "FILE", requires = "chat_connect")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Send the token to a server that does not prove that it knows it, as through a forwarded port
+    #[arg(id = "chat_send_token", long = "send-token", requires = "chat_connect")]
+    pub(crate) send_token: bool,
 }
 
 impl ChatOptions {
@@ -115,6 +118,7 @@ impl ChatOptions {
             no_mouse: self.no_mouse || below.no_mouse,
             connect: self.connect.or(below.connect),
             token_file: self.token_file.or(below.token_file),
+            send_token: self.send_token || below.send_token,
         }
     }
 }

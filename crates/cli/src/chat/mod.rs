@@ -184,6 +184,7 @@ async fn begin<W: Write>(
     let connection = if let Some(address) = wish.options.connect {
         let (needs_token, file) = (address.needs_token(), wish.options.token_file.as_deref());
         let token = needs_token.then(|| token(&home, &env, file, Purpose::Connect)).transpose()?;
+        let token = if wish.options.send_token { token.map(codex_transport::Token::sent) } else { token };
         Connection::to(with_path(address, &home), token).await?
     } else {
         connect_in_process(start, cluster).await?

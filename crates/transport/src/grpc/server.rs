@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{PingPong, RecvStream};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::{Method, Request, Response};
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, duplex};
 use tokio::net::TcpStream;
@@ -21,7 +21,7 @@ use crate::client_stream::{LAST_WORDS, together};
 use crate::limits::{Limits, Slot, Slots, TransportKind};
 use crate::listener::{Client, Service, host};
 use crate::pipe::PIPE_BYTES;
-use crate::token::Token;
+use crate::proof::{Entrance, Entry};
 use crate::ws::is_own_name;
 
 /// The maximum number of concurrent calls on one connection. Each is a client.
@@ -33,14 +33,13 @@ const HEAD_BYTES: u32 = 16 * 1024;
 
 /// The data for authenticating calls.
 struct Admission {
-    token: Option<Token>,
-    door: Option<std::net::SocketAddr>,
+    entrance: Entrance,
     slots: Slots,
 }
 
 /// Serves a new connection.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
-    let Client { token, limits, slots, mut waiting, door } = client;
+    let Client { token, limits, slots, mut waiting, door, takes_bearer } = client;
     let deadline = Instant::now() + limits.handshake;
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(CALLS).max_header_list_size(HEAD_BYTES).max_send_buffer_size(PIPE_BYTES);
@@ -50,7 +49,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
     };
     let Ok(Ok(mut connection)) = shaken else { return };
     let mut gone = std::pin::pin!(find_silent(connection.ping_pong(), limits));
-    let reception = Admission { token, door, slots };
+    let reception = Admission { entrance: Entrance::new(token, door, takes_bearer), slots };
     let mut calls = JoinSet::new();
     // The calls of a connection are clients, the connection itself is not. It is unauthenticated until the first call
     // is accepted.
@@ -104,13 +103,24 @@ async fn find_silent(pings: Option<PingPong>, limits: Limits) {
 }
 
 /// The reason why a call is refused.
-type Refusal = (Status, Cow<'static, str>);
+struct Refusal {
+    status: Status,
+    text: Cow<'static, str>,
+    /// The server's part of an exchange of proofs.
+    challenge: Option<String>,
+}
+
+impl Refusal {
+    fn new(status: Status, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, text: text.into(), challenge: None }
+    }
+}
 
 /// Room for a call that is allowed, or the refusal.
 fn admit(request: &Request<RecvStream>, reception: &Admission, limits: Limits) -> Result<Slot, Refusal> {
-    check(request, reception).map_err(|(status, text)| (status, Cow::Borrowed(text)))?;
+    check(request, reception)?;
     let place = reception.slots.serve(TransportKind::Ip, limits.quiet);
-    place.map_err(|full| (Status::ResourceExhausted, Cow::Owned(full.to_string())))
+    place.map_err(|full| Refusal::new(Status::ResourceExhausted, full.to_string()))
 }
 
 /// Serves one call.
@@ -125,8 +135,10 @@ async fn call<S: Service>(
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     let place = match entry {
         Ok(place) => place,
-        Err((status, text)) => {
+        Err(Refusal { status, text, challenge }) => {
             put_status(response.headers_mut(), status, &text);
+            let challenge = challenge.and_then(|challenge| HeaderValue::from_str(&challenge).ok());
+            response.headers_mut().extend(challenge.map(|challenge| (WWW_AUTHENTICATE, challenge)));
             // A client that has left needs no response.
             let _: Result<_, h2::Error> = respond.send_response(response, true);
             return;
@@ -172,22 +184,30 @@ fn put_status(headers: &mut HeaderMap, status: Status, text: &str) {
 }
 
 /// Whether a call is accepted, or how it is refused.
-fn check(request: &Request<RecvStream>, reception: &Admission) -> Result<(), (Status, &'static str)> {
+fn check(request: &Request<RecvStream>, reception: &Admission) -> Result<(), Refusal> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
-        return Err((Status::PermissionDenied, "requests of web pages are refused"));
+        return Err(Refusal::new(Status::PermissionDenied, "requests of web pages are refused"));
     }
     let host = request.uri().authority().map(http::uri::Authority::as_str);
-    if !host.is_some_and(|host| is_own_name(host, reception.door)) {
-        return Err((Status::PermissionDenied, "this server goes by its IP address and by localhost alone"));
+    if !host.is_some_and(|host| is_own_name(host, reception.entrance.door())) {
+        let text = "this server goes by its IP address and by localhost alone";
+        return Err(Refusal::new(Status::PermissionDenied, text));
     }
-    if !reception.token.as_ref().is_some_and(|token| token.authorizes(headers.get(AUTHORIZATION))) {
-        return Err((Status::Unauthenticated, "the metadata authorization must carry the token: Bearer TOKEN"));
+    let refusal = "the metadata authorization must carry the token: Bearer TOKEN";
+    match reception.entrance.check(headers.get(AUTHORIZATION)) {
+        Entry::Admitted => {}
+        Entry::Challenged(challenge) => {
+            let unproved = Refusal::new(Status::Unauthenticated, "prove that you know the token");
+            return Err(Refusal { challenge: Some(challenge), ..unproved });
+        }
+        Entry::Refused => return Err(Refusal::new(Status::Unauthenticated, refusal)),
     }
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_grpc = kind == "application/grpc" || kind == "application/grpc+proto";
     if request.method() != Method::POST || request.uri().path() != PATH || !is_grpc {
-        return Err((Status::Unimplemented, "the one method is codex.app_server.v1.AppServer/Connect"));
+        let text = "the one method is codex.app_server.v1.AppServer/Connect";
+        return Err(Refusal::new(Status::Unimplemented, text));
     }
     Ok(())
 }

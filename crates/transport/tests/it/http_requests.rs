@@ -51,7 +51,8 @@ struct Server {
 impl Server {
     async fn start(limits: Limits, connections: usize) -> Self {
         let (token, slots) = (Token::new(TOKEN).ok(), Slots::new(connections));
-        let options = Options { token, slots, limits, shortage: Shortage::default(), allows_remote: false };
+        let options =
+            Options { token, slots, limits, shortage: Shortage::default(), allows_remote: false, takes_bearer: true };
         let address = Address::http("127.0.0.1:0").expect("it is an address");
         let listener = Listener::bind(&address, options).await.expect("it can be listened on");
         let ip = listener.address().ip().expect("it has one");

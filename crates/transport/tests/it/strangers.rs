@@ -6,7 +6,8 @@ use std::time::Duration;
 use codex_transport::{Address, BindError, DialError, Options, Token, dial};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 use crate::world::{TOKEN, World};
 
@@ -81,9 +82,102 @@ async fn a_wrong_token_opens_no_transport() {
     for url in ["ws://127.0.0.1:0", "tcp://127.0.0.1:0", "grpc://127.0.0.1:0"] {
         let address = world.listen(url).await;
         let refused = dial(&address, Some(&wrong)).await.map(|_| ()).expect_err("it is refused");
+        assert!(matches!(refused, DialError::Unproved { .. }), "{url}: {refused:?}");
+        let refused = dial(&address, Some(&wrong.clone().sent())).await.map(|_| ()).expect_err("it is refused");
         assert!(matches!(refused, DialError::Refused { .. }), "{url}: {refused:?}");
         let refused = dial(&address, None).await.map(|_| ()).expect_err("it is refused");
         assert!(matches!(refused, DialError::NoToken { .. }), "{url}: {refused:?}");
+        assert!(dial(&address, Some(&World::token())).await.is_ok(), "{url}");
+    }
+    world.end().await;
+}
+
+/// The answer of a stranger to what it was sent.
+type Reply = fn(&[u8]) -> Vec<u8>;
+
+/// A program at an address, and everything that it is sent. It answers with what `reply` says to each piece.
+async fn stranger(reply: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let (address, (sent, received)) = (listener.local_addr().expect("it is bound"), mpsc::unbounded_channel());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut piece = [0; 8192];
+            while let Ok(read @ 1..) = stream.read(&mut piece).await {
+                let _: Result<(), _> = sent.send(piece[..read].to_vec());
+                if stream.write_all(&reply(&piece[..read])).await.is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    (address, received)
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+#[tokio::test]
+async fn a_stranger_at_the_address_of_a_server_is_not_sent_the_token() {
+    let nonsense: &[Reply] = &[
+        |_| Vec::new(),
+        |_| b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\n\r\n".to_vec(),
+        |_| b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n".to_vec(),
+        |_| b"{\"id\":0,\"result\":{}}\n\r\n\r\n".to_vec(),
+        // It sends the client's own words back.
+        <[u8]>::to_vec,
+        |_| vec![b'x'; 8000],
+    ];
+    for (scheme, reply) in ["ws", "tcp"].iter().flat_map(|scheme| nonsense.iter().map(move |reply| (scheme, reply))) {
+        let reply = *reply;
+        let (ip, mut received) = stranger(reply).await;
+        let address: Address = format!("{scheme}://{ip}").parse().expect("it is an address");
+        let token = World::token();
+        let first = tokio::select! {
+            dialled = dial(&address, Some(&token)) => {
+                assert!(dialled.is_err(), "{scheme}");
+                received.try_recv().ok()
+            }
+            // One that says nothing is given up later.
+            first = received.recv(), if reply(b"").is_empty() => first,
+        };
+        assert!(!contains(&first.expect("a nonce"), TOKEN), "{scheme}: the token was sent");
+        assert!(received.try_recv().is_err(), "{scheme}: a stranger gets no proof");
+        // With the user's word it is.
+        let (ip, mut received) = stranger(|_| Vec::new()).await;
+        let address: Address = format!("{scheme}://{ip}").parse().expect("it is an address");
+        let token = World::token().sent();
+        let sent = tokio::select! {
+            _ = dial(&address, Some(&token)) => None,
+            piece = received.recv() => piece,
+        };
+        assert!(contains(&sent.expect("something is sent"), TOKEN), "{scheme}");
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_pass_an_exchange_on_to_another_server() {
+    let (mut world, ip) = ws().await;
+    let nonce = "0".repeat(64);
+    let knock = |address: &str| {
+        let hello = format!("Authorization: Codex-Proof nonce={nonce} address={address}\r\n");
+        format!("GET / HTTP/1.1\r\nHost: {ip}\r\n{hello}\r\n")
+    };
+    let here = http(ip, &knock(&ip.to_string())).await;
+    assert!(here.starts_with("HTTP/1.1 401 ") && here.contains("Codex-Proof nonce="), "{here}");
+    let elsewhere = http(ip, &knock("127.0.0.1:1")).await;
+    assert!(elsewhere.starts_with("HTTP/1.1 401 ") && !elsewhere.contains("Codex-Proof"), "{elsewhere}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_server_may_take_proofs_alone() {
+    let mut world = World::new("", &json!([]));
+    world.takes_bearer = false;
+    for url in ["ws://127.0.0.1:0", "tcp://127.0.0.1:0", "grpc://127.0.0.1:0"] {
+        let address = world.listen(url).await;
+        let refused = dial(&address, Some(&World::token().sent())).await.map(|_| ()).expect_err("it is refused");
+        assert!(matches!(refused, DialError::Refused { .. }), "{url}: {refused:?}");
         assert!(dial(&address, Some(&World::token())).await.is_ok(), "{url}");
     }
     world.end().await;

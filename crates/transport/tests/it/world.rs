@@ -32,6 +32,8 @@ pub(crate) struct World {
     pub(crate) slots: Slots,
     stop: watch::Sender<bool>,
     listening: Vec<JoinHandle<()>>,
+    /// Whether clients may send the token.
+    pub(crate) takes_bearer: bool,
 }
 
 impl World {
@@ -82,7 +84,8 @@ impl World {
             delta_interval: None,
         });
         let (stop, _) = watch::channel(false);
-        Self { folder, server, limits: Limits::default(), slots: Slots::new(64), stop, listening: Vec::new() }
+        let (limits, slots) = (Limits::default(), Slots::new(64));
+        Self { folder, server, limits, slots, stop, listening: Vec::new(), takes_bearer: true }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -95,7 +98,14 @@ impl World {
 
     pub(crate) fn options(&self) -> Options {
         let (slots, limits) = (self.slots.clone(), self.limits);
-        Options { token: Some(Self::token()), slots, limits, shortage: Shortage::default(), allows_remote: false }
+        Options {
+            token: Some(Self::token()),
+            slots,
+            limits,
+            shortage: Shortage::default(),
+            allows_remote: false,
+            takes_bearer: self.takes_bearer,
+        }
     }
 
     /// Listens, and returns the address.

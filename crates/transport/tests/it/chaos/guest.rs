@@ -109,7 +109,7 @@ impl Guest {
     }
 
     async fn arrive(&mut self, cutter: &Cutter) -> Option<Line> {
-        let (input, output) = dial(&cutter.address, Some(&World::token())).await.ok()?;
+        let (input, output) = dial(&cutter.address, Some(&World::token().sent())).await.ok()?;
         let (asked, turns) = (HashMap::new(), BTreeMap::new());
         let mut line = Line { input: BufReader::new(input), output, next_id: 0, asked, turns };
         line.ask(Asked::Hello, "initialize", json!({"clientInfo": {"name": "test", "version": "1"}})).await;
