@@ -138,7 +138,7 @@ impl RoleSettings {
             model: root.str("model").map_err(bad("model"))?,
             effort: root.word("model_reasoning_effort").map_err(bad("model_reasoning_effort"))?,
             instructions: instructions.or(root.str("instructions").map_err(bad("instructions"))?),
-            approval_policy: root.word("approval_policy").map_err(bad("approval_policy"))?,
+            approval_policy: root.approval_policy().map_err(bad("approval_policy"))?,
             sandbox_mode: root.word("sandbox_mode").map_err(bad("sandbox_mode"))?,
             isolation: root.word("isolation").map_err(bad("isolation"))?,
         })

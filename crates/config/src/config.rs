@@ -11,13 +11,14 @@ use std::{
 };
 
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
+use codex_wire::tool_spec::WebAccess;
 
 use crate::{
     AgentsConfig, BudgetConfig, ChatConfig, Env, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig,
     McpLoginConfig, ModelConfig, Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig,
     ShellEnvironmentPolicy, SkillsConfig, StoreConfig, Tree, TrustLevel, Value, ValueError, WireApi,
     agent_roles::read_roles, audit::ConfigWarning, layers::Layers, mcp_servers::read_mcp_servers,
-    provider::read_providers,
+    provider::read_providers, words::words,
 };
 
 /// The default provider.
@@ -96,6 +97,15 @@ impl ConfigError {
     }
 }
 
+words! {
+    /// `web_search`: whether the provider may search the web, and whether it may open pages for that.
+    pub enum WebSearchMode {
+        "disabled" => Disabled,
+        "cached" => Cached,
+        "live" => Live,
+    }
+}
+
 /// The complete configuration of one run or thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -121,8 +131,8 @@ pub struct Config {
     pub approval_timeout: Option<Duration>,
     /// `notify`: the program, with its arguments, that runs when a turn has ended.
     pub notify: Vec<String>,
-    /// `tools.web_search` or `features.web_search_request`: whether the provider may search the web.
-    pub web_search: bool,
+    /// The reach of the provider's searches of the web, if it may search at all.
+    pub web_search: Option<WebAccess>,
     /// `[features]`: features by name.
     pub features: BTreeMap<String, bool>,
     /// `[projects.<path>].trust_level`: the user's trust in folders.
@@ -164,14 +174,12 @@ impl Config {
         BudgetConfig::read(root)?;
         read_roles(root, None)?;
         read_mcp_servers(root)?;
-        let tools = root.section("tools")?;
         let features = root.map("features", switch)?;
-        let web_search = switch(&tools, "web_search")?.or(tools.bool("web_search_request")?);
         Ok(Self {
             model: ModelConfig::read(root)?,
             provider: select_provider(root, &providers)?,
             providers,
-            approval_policy: root.word("approval_policy")?,
+            approval_policy: root.approval_policy()?,
             approvals_reviewer: root.word("approvals_reviewer")?.unwrap_or_default(),
             sandbox: SandboxConfig::read(root)?,
             tool_output_token_limit: root.integer("tool_output_token_limit", 0..)?,
@@ -181,7 +189,7 @@ impl Config {
             shell_environment: ShellEnvironmentPolicy::read(root)?,
             approval_timeout: root.integer("approval_timeout_sec", 1..)?.map(Duration::from_secs),
             notify: root.strings("notify")?.unwrap_or_default(),
-            web_search: web_search.or(features.get("web_search_request").copied()).unwrap_or(false),
+            web_search: web_access(root, &features)?,
             features,
             projects: read_projects(root)?,
             prices: root.map("prices", Price::read)?,
@@ -270,6 +278,19 @@ fn select_provider(
         return Err(ConfigError::NoBaseUrl { origin, id });
     }
     Ok(provider.clone())
+}
+
+/// The reach of searches of the web: `web_search`, or else the switches of older releases, which do not say how.
+fn web_access(root: &Reader<'_>, features: &BTreeMap<String, bool>) -> Result<Option<WebAccess>, ValueError> {
+    let tools = root.section("tools")?;
+    let switched = switch(&tools, "web_search")?.or(tools.bool("web_search_request")?);
+    let is_on = switched.or(features.get("web_search_request").copied()).unwrap_or(false);
+    Ok(match root.word("web_search")? {
+        Some(WebSearchMode::Disabled) => None,
+        Some(WebSearchMode::Cached) => Some(WebAccess::Cached),
+        Some(WebSearchMode::Live) => Some(WebAccess::Live),
+        None => is_on.then_some(WebAccess::Usual),
+    })
 }
 
 /// A feature. Other releases have some as tables, in which `enabled` switches it.

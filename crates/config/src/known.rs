@@ -86,7 +86,7 @@ const CHAT: &str = "the chat has no such setting";
 const ABSENT: &str = "this release does not support it";
 const NO_FEATURE: &str = "this release has no such feature";
 const ALWAYS: &str = "the model always has this tool";
-const SEARCH: &str = "set tools.web_search instead";
+const SEARCH: &str = "set web_search instead";
 const REALTIME: &str = "there are no voice conversations";
 const INCLUDED: &str = "the messages to the model cannot be turned off";
 
@@ -104,6 +104,7 @@ pub(crate) const KEYS: &[Known] = &[
     shared("instructions"),
     shared("developer_instructions"),
     shared("project_doc_fallback_filenames"),
+    partly("web_search", &["disabled"]),
     partly("tools.web_search", &["false"]),
     partly("tools.web_search_request", &["false"]),
     partly("features.web_search_request", &["false"]),
@@ -205,6 +206,11 @@ pub(crate) const KEYS: &[Known] = &[
     own("project_doc_max_bytes"),
     // Policies. The strictest value cannot be looser than the user's.
     own("approval_policy"),
+    own("approval_policy.granular.sandbox_approval"),
+    own("approval_policy.granular.rules"),
+    own("approval_policy.granular.skill_approval"),
+    own("approval_policy.granular.request_permissions"),
+    own("approval_policy.granular.mcp_elicitations"),
     own("approvals_reviewer"),
     own("approval_timeout_sec"),
     own("wait_for_limits"),
@@ -309,7 +315,6 @@ pub(crate) const KEYS: &[Known] = &[
     only("features.exec_policy", &["true"], "rules always count"),
     unused("tools_web_search", SEARCH),
     unused("tools.web_search.**", "how the web is searched is up to the provider"),
-    unused("web_search", SEARCH),
     unused("features.*.**", NO_FEATURE),
     only("features.*", &["false"], NO_FEATURE),
     unused("permissions.**", "set sandbox_mode instead"),

@@ -4,11 +4,11 @@
 //! find every wrong value.
 
 use codex_wire::{
-    policy::{AskForApproval, SandboxMode},
+    policy::SandboxMode,
     reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
 };
 
-use crate::{Reader, SandboxConfig, ValueError};
+use crate::{Reader, SandboxConfig, ValueError, WebSearchMode};
 
 /// Reads every key with its type.
 pub(crate) fn check_types(root: &Reader<'_>) -> Result<(), ValueError> {
@@ -16,7 +16,8 @@ pub(crate) fn check_types(root: &Reader<'_>) -> Result<(), ValueError> {
     root.integer::<i64>("model_context_window", 1..)?;
     root.integer::<i64>("model_auto_compact_token_limit", 1..)?;
     texts(root, &["model_provider"])?;
-    root.word::<AskForApproval>("approval_policy")?;
+    root.approval_policy()?;
+    root.word::<WebSearchMode>("web_search")?;
     root.word::<SandboxMode>("sandbox_mode")?;
     SandboxConfig::read(root)?;
     texts(root, &["forced_login_method"])?;
@@ -29,7 +30,8 @@ pub(crate) fn check_types(root: &Reader<'_>) -> Result<(), ValueError> {
 
 fn profile(entry: &Reader<'_>) -> Result<(), ValueError> {
     texts(entry, &["model", "model_provider"])?;
-    entry.word::<AskForApproval>("approval_policy")?;
+    entry.approval_policy()?;
+    entry.word::<WebSearchMode>("web_search")?;
     reasoning(entry)?;
     texts(entry, &["chatgpt_base_url"])
 }

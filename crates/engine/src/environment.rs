@@ -1,6 +1,6 @@
 //! The environment context: a message of the user that describes the working environment to the model.
 
-use codex_wire::policy::{NetworkAccess, SandboxPolicy};
+use codex_wire::policy::{AskForApproval, NetworkAccess, SandboxPolicy};
 use codex_wire::response::Message;
 
 use codex_log::settings::{Mode, Settings};
@@ -27,9 +27,10 @@ impl Environment {
             "<environment_context>".to_owned(),
             tag("cwd", &settings.cwd.to_string_lossy()),
             tag("approval_policy", settings.approval_policy.as_str()),
-            tag("sandbox_mode", mode),
-            tag("network_access", if network { "enabled" } else { "restricted" }),
         ];
+        lines.extend(never_asked(settings.approval_policy));
+        lines.push(tag("sandbox_mode", mode));
+        lines.push(tag("network_access", if network { "enabled" } else { "restricted" }));
         if let SandboxPolicy::WorkspaceWrite(limits) = &settings.sandbox_policy
             && !limits.writable_roots.is_empty()
         {
@@ -59,6 +60,13 @@ impl Environment {
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// The kinds of questions that a granular policy refuses without asking, so that the model need not find out.
+fn never_asked(policy: AskForApproval) -> Option<String> {
+    let AskForApproval::Granular(asked) = policy else { return None };
+    let off: Vec<&str> = asked.switches().into_iter().filter(|(_, is_on)| !is_on).map(|(name, _)| name).collect();
+    (!off.is_empty()).then(|| tag("refused_without_asking", &off.join(", ")))
 }
 
 fn mode_message(mode: &Mode) -> Message {

@@ -434,7 +434,7 @@ fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool 
 
 /// Whether a person is asked before a command runs, and not only after it has failed.
 pub(crate) fn asks_first(settings: &Settings) -> bool {
-    matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted)
+    settings.approval_policy.is_on_request() || settings.approval_policy == AskForApproval::UnlessTrusted
 }
 
 /// Whether a turn that waits for the account's allowance continues to wait.

@@ -100,7 +100,7 @@ impl SettingsChange {
     pub fn under(self, mode: Option<CollaborationMode>) -> Self {
         let Some(under) = mode else { return self };
         let mode = Some(Mode::of(&under));
-        Self { model: Some(under.settings.model), effort: Some(under.settings.reasoning_effort), mode, ..self }
+        Self { model: under.settings.model.or(self.model), effort: Some(under.settings.reasoning_effort), mode, ..self }
     }
 }
 

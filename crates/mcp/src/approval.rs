@@ -4,7 +4,7 @@
 //! configured. A tool without annotations counts as destructive and open to the world.
 
 use codex_config::McpApprovalMode;
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::policy::{ApprovalKind, AskForApproval, SandboxPolicy};
 use serde_json::Value;
 
 /// The judgement of a call.
@@ -55,20 +55,16 @@ pub(crate) fn judge(
         McpApprovalMode::Auto => is_granted || claims.is_harmless(),
         McpApprovalMode::Prompt => is_granted,
     };
-    match policy {
+    let is_unlimited = policy == AskForApproval::Never && matches!(sandbox, SandboxPolicy::DangerFullAccess);
+    match policy.silence(ApprovalKind::Mcp) {
         _ if is_free => Judgement::Run,
-        AskForApproval::UnlessTrusted | AskForApproval::OnFailure | AskForApproval::OnRequest => Judgement::Ask,
+        None => Judgement::Ask,
         // Without a sandbox and without questions, the user wants everything to run.
-        AskForApproval::Never
-            if mode == McpApprovalMode::Auto && matches!(sandbox, SandboxPolicy::DangerFullAccess) =>
-        {
-            Judgement::Run
-        }
-        AskForApproval::Never => Judgement::Refuse(
-            "the tool needs an approval, and the approval policy is `never`; the user can allow it with `approval_mode = \
-             \"approve\"` in the configuration of the server"
-                .to_owned(),
-        ),
+        Some(_) if mode == McpApprovalMode::Auto && is_unlimited => Judgement::Run,
+        Some(silence) => Judgement::Refuse(format!(
+            "the tool needs an approval, and {silence}; the user can allow it with `approval_mode = \"approve\"` in the \
+             configuration of the server"
+        )),
     }
 }
 

@@ -14,7 +14,7 @@ use codex_tools::grants::Grant;
 use codex_tools::lifecycle::{Call, Effect, ToolOutput};
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::mcp::{CallToolResult, McpInvocation, Tool};
-use codex_wire::policy::AskForApproval;
+use codex_wire::policy::ApprovalKind;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -280,10 +280,8 @@ impl RunningCall {
         let Phase::Running(exchange) = std::mem::replace(&mut self.phase, Phase::Over) else { return Vec::new() };
         self.phase = Phase::Questioned(exchange, question);
         let server = &self.target.config.name;
-        let nobody = match self.cx.settings.approval_policy {
-            AskForApproval::Never => Some("the approval policy is `never`".to_owned()),
-            _ => self.cx.absent_reviewer(),
-        };
+        let silence = self.cx.settings.approval_policy.silence(ApprovalKind::Mcp);
+        let nobody = silence.map(str::to_owned).or_else(|| self.cx.absent_reviewer());
         if let Some(why) = nobody {
             let message = format!("a question of the MCP server `{server}` was declined: {why}");
             let mut effects = vec![Effect::Emit(Body::Warning { message })];

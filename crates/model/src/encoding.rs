@@ -111,7 +111,7 @@ impl<'a> Function<'a> {
                     "required": [FREE_TEXT],
                 })),
             },
-            ToolSpec::LocalShell | ToolSpec::WebSearch | ToolSpec::Namespace(_) => return None,
+            ToolSpec::LocalShell | ToolSpec::WebSearch(_) | ToolSpec::Namespace(_) => return None,
         })
     }
 }

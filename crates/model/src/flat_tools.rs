@@ -64,7 +64,7 @@ mod tests {
             ToolSpec::namespace("a", "", vec![function("b__c"), function("d"), function(&long)]),
             ToolSpec::namespace("a__b", "", vec![function("c")]),
             function("a__d"),
-            ToolSpec::WebSearch,
+            ToolSpec::WebSearch(codex_wire::tool_spec::WebAccess::Usual),
         ];
         let tools = flat_tools(&specs, &traits);
         let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();

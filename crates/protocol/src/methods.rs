@@ -6,14 +6,14 @@
 mod absent;
 mod names_thread;
 mod params;
+mod row;
 
 use codex_wire::permissions::CommandForecast;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 pub use self::names_thread::{NamesThread, ThreadName};
 use self::params::read_params;
+pub use self::row::{Method, Row, Scope};
 use crate::rpc::ErrorObject;
 use crate::v1::auth::{
     CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams, LoginChatGptResponse,
@@ -69,6 +69,10 @@ use crate::v2::mcp_status::{
 };
 use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
+use crate::v2::nothing_there::{
+    AppsListResponse, ExternalAgentConfigDetectResponse, MarketplaceUpgradeParams, MarketplaceUpgradeResponse,
+    PluginListResponse, ThreadMemoryModeSetParams,
+};
 use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
 use crate::v2::queue::{
@@ -115,40 +119,6 @@ use crate::v2::turn_list::{
     ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
     ThreadTurnsListResponse,
 };
-
-/// A method of the table.
-pub trait Method: Sized + 'static {
-    const NAME: &'static str;
-    /// Its parameters.
-    type Params: Serialize + DeserializeOwned + Send;
-    /// Its response.
-    type Response: Serialize + DeserializeOwned + Send;
-}
-
-/// The order in which requests are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Immediately, before the next line is read.
-    Connection,
-    /// Concurrently with all others.
-    Process,
-    /// After earlier requests about the same thread, which its parameters name.
-    Thread,
-}
-
-/// One row of the table.
-#[derive(Debug, Clone, Copy)]
-pub struct Row {
-    pub name: &'static str,
-    /// Names that other releases use.
-    pub aliases: &'static [&'static str],
-    /// The order in which its requests are served.
-    pub scope: Scope,
-    /// The first release that had it.
-    pub since: &'static str,
-    /// A summary in one sentence.
-    pub about: &'static str,
-}
 
 macro_rules! thread_of {
     (Thread $params:ident) => {
@@ -403,6 +373,18 @@ methods! { $
     ExperimentalFeatureList = "experimentalFeature/list" (ExperimentalFeatureListParams) -> ExperimentalFeatureListResponse, Connection, "0.105";
     /// Enables or disables features until the server ends.
     ExperimentalFeatureEnablementSet = "experimentalFeature/enablement/set" (ExperimentalFeatureEnablement) -> ExperimentalFeatureEnablement, Connection, "0.166";
+    /// Lists apps, of which there are none.
+    AppList = "app/list" (Empty) -> AppsListResponse, Connection, "0.166";
+    /// Lists plugins, of which there are none.
+    PluginList = "plugin/list" | "plugin/installed" (Empty) -> PluginListResponse, Connection, "0.166";
+    /// Updates marketplaces of plugins, of which there are none.
+    MarketplaceUpgrade = "marketplace/upgrade" (MarketplaceUpgradeParams) -> MarketplaceUpgradeResponse, Connection, "0.166";
+    /// Looks for settings of other agents, and finds none.
+    ExternalAgentConfigDetect = "externalAgentConfig/detect" (Empty) -> ExternalAgentConfigDetectResponse, Connection, "0.166";
+    /// Forgets all memories, of which there are none.
+    MemoryReset = "memory/reset" (Empty) -> Empty, Connection, "0.166";
+    /// Sets whether memories are made from a thread, which they never are.
+    ThreadMemoryModeSet = "thread/memoryMode/set" (ThreadMemoryModeSetParams) -> Empty, Connection, "0.166";
     /// Lists collaboration modes.
     CollaborationModeList = "collaborationMode/list" (Empty) -> CollaborationModeListResponse, Connection, "0.105";
     /// Lists permission profiles.
@@ -546,7 +528,7 @@ mod tests {
         assert_eq!(unknown.message, "Invalid request: unknown variant `nonsense`");
         let misspelled = read("threadStart", "{}").unwrap_err();
         assert!(misspelled.message.ends_with("did you mean `thread/start`?"), "{misspelled:?}");
-        let unsupported = read("plugin/list", "{}").unwrap_err();
+        let unsupported = read("plugin/read", "{}").unwrap_err();
         assert!(unsupported.message.contains("unsupported method"), "{unsupported:?}");
     }
 

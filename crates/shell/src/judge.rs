@@ -1,12 +1,12 @@
 //! Decides whether to run a command, ask about it, or refuse it.
 //!
-//! Invariants: with `never` nobody is asked. A rule that forbids or asks never makes anything run that would not have
+//! Invariants: nobody is asked a question that the policy switches off, and with `never` none at all. A rule that forbids or asks never makes anything run that would not have
 //! run without it. A command runs outside an available sandbox only if that was requested and then allowed by a rule or
 //! by a person who knew it.
 
 use std::path::Path;
 
-use codex_wire::policy::AskForApproval;
+use codex_wire::policy::{ApprovalKind, AskForApproval};
 
 use crate::danger::danger;
 use crate::rules::{Decision, Match, Rules, RunContext};
@@ -63,17 +63,15 @@ pub enum Answer {
 /// Decides about a command: rules first, then earlier approvals, then harmlessness, then the policy.
 #[must_use]
 pub fn judge(question: &Question<'_>) -> Answer {
-    let never = question.approval == AskForApproval::Never;
     let confined = stays_inside(question);
     let verdict = question.rules.check_in(question.argv, RunContext { confined, checkout: question.checkout });
     let rule = verdict.decisive().map_or_else(String::new, cite);
     match verdict.decision {
         Some(Decision::Forbidden) => return refuse(format!("it is forbidden by {rule}")),
         Some(Decision::Prompt) if question.approved_before => return approved(question),
-        Some(Decision::Prompt) if never => {
-            return refuse(format!("{rule} wants it asked about, and the approval policy is `never`"));
+        Some(Decision::Prompt) => {
+            return ask(format!("{rule} wants it asked about")).under(question.approval, ApprovalKind::Rules);
         }
-        Some(Decision::Prompt) => return ask(format!("{rule} wants it asked about")),
         Some(Decision::Allow) => {
             let outside = question.sandbox != SandboxState::Unconfined && !confined;
             let place = if outside { ", outside the sandbox too" } else { "" };
@@ -85,13 +83,13 @@ pub fn judge(question: &Question<'_>) -> Answer {
         return approved(question);
     }
     let sandboxed = question.sandbox == SandboxState::Confined;
-    // Under `on-request` a person is asked if the model requests to leave the sandbox, however safe the command is.
-    let asks_to_leave = question.escalated && question.approval == AskForApproval::OnRequest;
+    // If the model decides what it asks for, a person is asked if the model requests to leave the sandbox, however safe the command is.
+    let asks_to_leave = question.escalated && question.approval.is_on_request();
     if is_known_safe(question.argv, question.checkout) && !(asks_to_leave && sandboxed) {
         // It needs nothing from outside the sandbox, whatever the model thinks.
         return run(sandboxed, "it is known to be harmless".to_owned());
     }
-    by_policy(question, sandboxed)
+    by_policy(question, sandboxed).under(question.approval, ApprovalKind::Sandbox)
 }
 
 fn by_policy(question: &Question<'_>, sandboxed: bool) -> Answer {
@@ -110,7 +108,7 @@ fn by_policy(question: &Question<'_>, sandboxed: bool) -> Answer {
         return ask("this machine cannot confine it as the sandbox policy says".to_owned());
     }
     // A sandbox limits what a command can destroy, but the workspace inside it can still be lost.
-    let matters = policy == AskForApproval::OnRequest || !sandboxed;
+    let matters = policy.is_on_request() || !sandboxed;
     let why = danger(question.argv).map(|danger| danger.to_string());
     let why = why.or_else(|| question.moves_over.map(|file| format!("`{}` is moved over", file.display())));
     match why.filter(|_| matters) {
@@ -141,17 +139,28 @@ fn never(question: &Question<'_>, leaves: bool) -> Answer {
 pub fn judge_typed(text: &str, approval: AskForApproval, sandbox: SandboxState) -> Answer {
     let sandboxed = sandbox == SandboxState::Confined;
     let script = ["bash", "-c", text].map(str::to_owned);
-    match approval {
-        AskForApproval::Never => run(sandboxed, "the approval policy is `never`".to_owned()),
+    let answer = match approval {
+        AskForApproval::Never => return run(sandboxed, "the approval policy is `never`".to_owned()),
         AskForApproval::UnlessTrusted => ask("it is typed into a command that was not asked about".to_owned()),
-        AskForApproval::OnRequest | AskForApproval::OnFailure if sandbox == SandboxState::CannotConfine => {
+        _ if sandbox == SandboxState::CannotConfine => {
             ask("it is typed into a command that this machine cannot confine".to_owned())
         }
         AskForApproval::OnFailure if sandboxed => run(true, "it is typed in the sandbox".to_owned()),
-        AskForApproval::OnRequest | AskForApproval::OnFailure => match danger(&script) {
+        AskForApproval::OnRequest | AskForApproval::OnFailure | AskForApproval::Granular(_) => match danger(&script) {
             Some(danger) => ask(format!("it looks dangerous: {danger}")),
             None => run(sandboxed, "it does not look dangerous".to_owned()),
         },
+    };
+    answer.under(approval, ApprovalKind::Sandbox)
+}
+
+impl Answer {
+    /// The answer where the policy may switch off questions of this kind.
+    fn under(self, policy: AskForApproval, kind: ApprovalKind) -> Self {
+        match (self, policy.silence(kind)) {
+            (Self::Ask { because }, Some(silence)) => refuse(format!("{because}, and {silence}")),
+            (answer, _) => answer,
+        }
     }
 }
 

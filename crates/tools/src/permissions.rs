@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codex_log::permissions::{GrantScope, Permissions};
 use codex_log::{Answer, Body, Question, QuestionId, QuestionKind};
 use codex_wire::decision::ReviewDecision;
-use codex_wire::policy::AskForApproval;
+use codex_wire::policy::ApprovalKind;
 use codex_wire::tool_spec::ToolSpec;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -122,7 +122,10 @@ impl Tool for RequestPermissionsTool {
 
 /// The permissions to ask for, or the reason why there is nothing to ask.
 fn wanted(wished: Wished, cx: &ToolContext) -> Result<Permissions, String> {
-    if !cx.thread.asks_permissions() || cx.settings.approval_policy == AskForApproval::Never {
+    if let Some(silence) = cx.settings.approval_policy.silence(ApprovalKind::Permissions) {
+        return Err(format!("the permissions were not granted: {silence}"));
+    }
+    if !cx.thread.asks_permissions() {
         return Err("nobody can be asked for permissions in this thread".to_owned());
     }
     if let Some(why) = cx.absent_reviewer() {

@@ -132,7 +132,7 @@ pub(crate) struct WebSearchTool;
 
 impl Tool for WebSearchTool {
     fn spec(&self, offer: Offer) -> Option<ToolSpec> {
-        offer.searches_web.then_some(ToolSpec::WebSearch)
+        offer.web_search.map(ToolSpec::WebSearch)
     }
 
     fn takes(&self, _: &ToolCall) -> bool {

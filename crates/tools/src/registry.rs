@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_wire::provider_traits::{PatchForm, ShellForm};
-use codex_wire::tool_spec::{ToolList, ToolSpec};
+use codex_wire::tool_spec::{ToolList, ToolSpec, WebAccess};
 
 use crate::call::{Concurrency, ToolCall};
 use crate::command::{CommandTool, UserShellTool, WriteStdinTool};
@@ -36,14 +36,13 @@ pub trait Tool: Send + Sync {
 
 /// The tools that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(clippy::struct_excessive_bools, reason = "one for each kind of tool, and all combinations make sense")]
 pub struct Offer {
     /// The tool for running commands.
     pub shell: ShellForm,
     /// The form of patches.
     pub patch: PatchForm,
     /// Whether the provider searches the web.
-    pub searches_web: bool,
+    pub web_search: Option<WebAccess>,
     /// Whether there is a goal.
     pub has_goal: bool,
     /// Whether the tools of an MCP server are one namespace.
@@ -166,10 +165,11 @@ mod tests {
     use crate::call::ToolInput;
 
     fn offer(shell: ShellForm, searches_web: bool, has_goal: bool) -> Offer {
+        let web_search = searches_web.then_some(WebAccess::Usual);
         Offer {
             shell,
             patch: PatchForm::Function,
-            searches_web,
+            web_search,
             has_goal,
             has_namespaces: false,
             asks_permissions: false,

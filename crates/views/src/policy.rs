@@ -16,8 +16,7 @@ pub const ACTIONS: &[Action] = &[
 /// The policies, the rules and the approvals.
 #[must_use]
 pub fn entries(answer: &Value) -> Vec<Entry> {
-    let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let approvals = format!("{}: {}", text("/approvalPolicy"), when_asked(&text("/approvalPolicy")));
+    let approvals = approvals(&answer["approvalPolicy"]);
     let mut entries = vec![
         Entry { value: None, lines: vec![vec![Span::new(Style::Heading, "Policies")]] },
         Entry::new(json!({"open": "approvals"}), vec![field("approvals", &approvals)]),
@@ -59,6 +58,16 @@ pub const SANDBOXES: &[(&str, &str)] = &[
 
 fn when_asked(policy: &str) -> &'static str {
     APPROVALS.iter().find(|(name, _)| *name == policy).map_or("unknown", |(_, when)| when)
+}
+
+/// An approval policy: its word, or the switches of a granular one.
+fn approvals(policy: &Value) -> String {
+    let Some(switches) = policy["granular"].as_object() else {
+        let word = policy.as_str().unwrap_or_default();
+        return format!("{word}: {}", when_asked(word));
+    };
+    let off: Vec<&str> = switches.iter().filter(|(_, is_on)| **is_on == false).map(|(name, _)| name.as_str()).collect();
+    format!("granular: refused without asking: {}", if off.is_empty() { "nothing".to_owned() } else { off.join(", ") })
 }
 
 fn sandbox(policy: &Value) -> String {

@@ -30,8 +30,9 @@ pub struct CollaborationMode {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CollaborationSettings {
-    /// The model.
-    pub model: String,
+    /// The model; it stays as it is if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The reasoning effort.
     #[serde(default)]
     pub reasoning_effort: Option<ReasoningEffort>,
@@ -59,7 +60,7 @@ impl Mode {
     #[must_use]
     pub fn with(&self, model: String, reasoning_effort: Option<ReasoningEffort>) -> CollaborationMode {
         let developer_instructions = self.instructions.clone();
-        let settings = CollaborationSettings { model, reasoning_effort, developer_instructions };
+        let settings = CollaborationSettings { model: Some(model), reasoning_effort, developer_instructions };
         CollaborationMode { mode: self.kind.clone(), settings }
     }
 }

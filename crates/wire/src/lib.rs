@@ -12,6 +12,7 @@ mod tagged;
 mod spelled;
 
 pub mod agent;
+mod approval_policy;
 pub mod budget;
 pub mod change;
 pub mod collaboration;

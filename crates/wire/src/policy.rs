@@ -5,21 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
+pub use crate::approval_policy::{ApprovalKind, AskForApproval, GranularApproval};
 use crate::forms::take;
-
-spelled! {
-    /// The policy for asking before acting.
-    pub enum AskForApproval {
-        /// Only commands that are known to be safe run without approval.
-        "untrusted" | "unless-trusted" => UnlessTrusted,
-        /// Everything runs in the sandbox; a command that fails there may run outside after approval.
-        "on-failure" => OnFailure,
-        /// The model requests approval when it needs more than the sandbox allows.
-        "on-request" => OnRequest,
-        /// Nothing is asked; failures are returned to the model.
-        "never" => Never,
-    }
-}
 
 spelled! {
     /// The reviewer of approval requests.
@@ -93,20 +80,6 @@ pub struct WorkspaceWrite {
     /// Excludes `/tmp` from the writable folders.
     #[serde(alias = "excludeSlashTmp")]
     pub exclude_slash_tmp: bool,
-}
-
-impl AskForApproval {
-    /// The stricter of both.
-    #[must_use]
-    pub fn stricter(self, other: Self) -> Self {
-        let rank = |policy| match policy {
-            Self::Never => 0,
-            Self::OnFailure => 1,
-            Self::OnRequest => 2,
-            Self::UnlessTrusted => 3,
-        };
-        if rank(other) > rank(self) { other } else { self }
-    }
 }
 
 impl SandboxPolicy {

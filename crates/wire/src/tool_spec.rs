@@ -17,9 +17,20 @@ pub enum ToolSpec {
     /// The built-in shell of some models.
     LocalShell,
     /// The web search of the provider.
-    WebSearch,
+    WebSearch(WebAccess),
     /// Several tools under one name.
     Namespace(Arc<Namespace>),
+}
+
+/// The reach of a search of the web.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WebAccess {
+    /// Anything that the provider chooses.
+    Usual,
+    /// Pages that the provider has stored.
+    Cached,
+    /// The web itself.
+    Live,
 }
 
 /// Several tools under one name. Calls name both.
@@ -96,7 +107,7 @@ impl ToolSpec {
             Self::Function(tool) => &tool.name,
             Self::Custom(tool) => &tool.name,
             Self::LocalShell => "local_shell",
-            Self::WebSearch => "web_search",
+            Self::WebSearch(_) => "web_search",
         }
     }
 }
@@ -183,7 +194,15 @@ impl Serialize for InResponses<'_> {
                     map.serialize_entry("format", &GrammarInResponses(grammar))?;
                 }
             }
-            ToolSpec::LocalShell | ToolSpec::WebSearch => map.serialize_entry("type", self.0.name())?,
+            ToolSpec::LocalShell => map.serialize_entry("type", self.0.name())?,
+            ToolSpec::WebSearch(access) => {
+                map.serialize_entry("type", self.0.name())?;
+                match access {
+                    WebAccess::Usual => {}
+                    WebAccess::Cached => map.serialize_entry("external_web_access", &false)?,
+                    WebAccess::Live => map.serialize_entry("external_web_access", &true)?,
+                }
+            }
             ToolSpec::Namespace(namespace) => {
                 map.serialize_entry("type", "namespace")?;
                 map.serialize_entry("name", &namespace.name)?;
@@ -230,20 +249,25 @@ mod tests {
             custom("patch", Some(grammar)),
             custom("note", None),
             ToolSpec::LocalShell,
-            ToolSpec::WebSearch,
+            ToolSpec::WebSearch(WebAccess::Usual),
         ]);
         expect![[r#"[{"type":"function","name":"first","description":"Does \"it\".","strict":false,"parameters":{"type":"object","properties":{}}},{"type":"custom","name":"patch","description":"Takes text.","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\"\n"}},{"type":"custom","name":"note","description":"Takes text."},{"type":"local_shell"},{"type":"web_search"}]"#]]
         .assert_eq(list.responses_json());
         let names: Vec<_> = list.specs().iter().map(ToolSpec::name).collect();
         assert_eq!(names, ["first", "patch", "note", "local_shell", "web_search"]);
         assert_eq!(ToolList::of(Vec::new()).responses_json(), "[]");
+        let cached = ToolList::of(vec![ToolSpec::WebSearch(WebAccess::Cached), ToolSpec::WebSearch(WebAccess::Live)]);
+        expect![[
+            r#"[{"type":"web_search","external_web_access":false},{"type":"web_search","external_web_access":true}]"#
+        ]]
+        .assert_eq(cached.responses_json());
     }
 
     #[test]
     fn equal_lists_are_one() {
-        let list = ToolList::of(vec![function("shared"), ToolSpec::WebSearch]);
-        assert!(Arc::ptr_eq(&list, &ToolList::of(vec![function("shared"), ToolSpec::WebSearch])));
-        assert!(!Arc::ptr_eq(&list, &ToolList::of(vec![ToolSpec::WebSearch, function("shared")])));
+        let list = ToolList::of(vec![function("shared"), ToolSpec::WebSearch(WebAccess::Usual)]);
+        assert!(Arc::ptr_eq(&list, &ToolList::of(vec![function("shared"), ToolSpec::WebSearch(WebAccess::Usual)])));
+        assert!(!Arc::ptr_eq(&list, &ToolList::of(vec![ToolSpec::WebSearch(WebAccess::Usual), function("shared")])));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn spec(tool: Nine) -> ToolSpec {
             .map(|tool| (tool, ToolSpec::function(tool.name(), description(tool), parameters(tool))))
             .collect()
     });
-    SPECS.iter().find(|(known, _)| *known == tool).map_or(ToolSpec::WebSearch, |(_, spec)| spec.clone())
+    SPECS.iter().find(|(known, _)| *known == tool).map_or(ToolSpec::LocalShell, |(_, spec)| spec.clone())
 }
 
 fn description(tool: Nine) -> &'static str {

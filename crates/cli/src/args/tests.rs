@@ -54,7 +54,7 @@ fn options_before_a_command_count_for_it() {
         (&exec_of.pictures.images[..], &exec_of.options.add_dir[..]),
         (&["a.png".into()][..], &["/x".into()][..])
     );
-    assert_eq!(values, ["approval_policy=\"never\"", "tools.web_search=true"]);
+    assert_eq!(values, ["approval_policy=\"never\"", "web_search=\"live\""]);
     // Options after the command take precedence.
     let (exec_of, _) = exec("codex -m o3 -s danger-full-access -i a.png exec -m o4 --full-auto -i b.png hi");
     assert_eq!((exec_of.options.model.as_deref(), exec_of.options.sandbox), (Some("o4"), None));

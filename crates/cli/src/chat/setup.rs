@@ -62,8 +62,10 @@ impl ChatEnvironment {
             }
         };
         name("model", "model", Some(&own.model.name));
-        name("approval_policy", "approvalPolicy", own.approval_policy.map(|policy| policy.as_str()));
         name("sandbox_mode", "sandbox", own.sandbox.mode.map(|mode| mode.as_str()));
+        if let Some(policy) = own.approval_policy.filter(|_| is_from_here(&own, "approval_policy")) {
+            named.insert("approvalPolicy".to_owned(), serde_json::to_value(policy)?);
+        }
         let Self { env, home, cwd, mut overrides } = self;
         overrides.values.extend(trust::defaults(&own, level));
         let config = Config::load(&home, &env, &overrides)?;
@@ -113,7 +115,7 @@ pub(crate) fn settings(options: &ChatOptions) -> Vec<String> {
         set("approval_policy", policy.as_str());
     }
     if options.search {
-        values.push("tools.web_search=true".to_owned());
+        values.push("web_search=\"live\"".to_owned());
     }
     values
 }

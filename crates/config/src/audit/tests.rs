@@ -222,7 +222,7 @@ fn a_home_of_0_166_is_audited() {
             7 approval_policy: ok
             8 approvals_reviewer: ok
             9 default_permissions: `default_permissions` has no effect: set sandbox_mode instead
-            10 web_search: `web_search` has no effect: set tools.web_search instead
+            10 web_search: ok
             11 model_instructions_file: ok
             12 notify: ok
             13 suppress_unstable_features_warning: moot: this release gives no such warning
@@ -387,7 +387,7 @@ fn a_project_may_be_stricter() {
     let layers = checkout.layers("", &[]);
     let config = layers.config(&checkout.home, &env()).unwrap();
     assert_eq!(config.sandbox_policy(), codex_wire::policy::SandboxPolicy::ReadOnly);
-    assert!(!config.web_search);
+    assert_eq!(config.web_search, None);
     assert_eq!(checkout.told(&layers), "");
 }
 

@@ -294,3 +294,67 @@ fn a_model_may_name_its_provider() {
         assert_eq!((provider.id.as_str(), name), expected, "{model}");
     }
 }
+
+#[test]
+fn the_web_is_searched_as_the_newest_key_says() {
+    let access =
+        |file: &str, texts: &[&str], expected| check(file, &values(texts), |config| config.web_search, expected);
+    access("web_search = 'live'", &[], expect!["Some(Live)"]);
+    access("web_search = 'live'", &["web_search=\"cached\""], expect!["Some(Cached)"]);
+    access("web_search = 'disabled'\n[tools]\nweb_search = true", &[], expect!["None"]);
+    access("[tools]\nweb_search = true", &[], expect!["Some(Usual)"]);
+    access("profile = 'p'\n[profiles.p]\nweb_search = 'cached'", &[], expect!["Some(Cached)"]);
+    check_error(
+        "\nweb_search = true",
+        &[],
+        expect!["@/config.toml:2: web_search: expected a string, found the boolean true"],
+    );
+    check_error(
+        "",
+        &["web_search=fast"],
+        expect!["-c web_search: unknown value `fast`, expected one of disabled, cached, live"],
+    );
+}
+
+#[test]
+fn a_granular_approval_policy_comes_from_every_layer() {
+    let policy = |file: &str, texts: &[&str], expected| {
+        let shown = |config: &Config| serde_json::to_string(&config.approval_policy).unwrap();
+        check(file, &values(texts), shown, expected);
+    };
+    let given = "approval_policy={granular={sandbox_approval=true,rules=true,mcp_elicitations=false}}";
+    policy(
+        "",
+        &[given],
+        expect![[
+            r#""{\"granular\":{\"sandbox_approval\":true,\"rules\":true,\"skill_approval\":false,\"request_permissions\":false,\"mcp_elicitations\":false}}""#
+        ]],
+    );
+    policy(
+        &format!("profile = 'p'\n[profiles.p]\n{given}"),
+        &[],
+        expect![[
+            r#""{\"granular\":{\"sandbox_approval\":true,\"rules\":true,\"skill_approval\":false,\"request_permissions\":false,\"mcp_elicitations\":false}}""#
+        ]],
+    );
+    policy(
+        given,
+        &["approval_policy.granular.rules=false"],
+        expect![[
+            r#""{\"granular\":{\"sandbox_approval\":true,\"rules\":false,\"skill_approval\":false,\"request_permissions\":false,\"mcp_elicitations\":false}}""#
+        ]],
+    );
+    policy(given, &["approval_policy=\"never\""], expect![[r#""\"never\"""#]]);
+    policy(
+        "approval_policy = 'never'",
+        &[given],
+        expect![[
+            r#""{\"granular\":{\"sandbox_approval\":true,\"rules\":true,\"skill_approval\":false,\"request_permissions\":false,\"mcp_elicitations\":false}}""#
+        ]],
+    );
+    check_error(
+        "",
+        &["approval_policy={granular={rules=true}}"],
+        expect!["-c approval_policy: approval_policy.granular: missing field `sandbox_approval`"],
+    );
+}

@@ -37,10 +37,15 @@ const FREE: &str = r#"
     any = "x"
     [features]
     any = true
+    [approval_policy.granular]
+    sandbox_approval = true
+    rules = true
+    mcp_elicitations = true
 "#;
 
-/// Keys that the engine or the server reads from the tree, and those that the layers themselves read.
-const READ_ELSEWHERE: &[&str] = &["forced_login_method", "profile", "profiles.**"];
+/// Keys that the engine or the server reads from the tree, those that the layers themselves read, and the policy, which
+/// is a word if it is not the table above.
+const READ_ELSEWHERE: &[&str] = &["approval_policy", "forced_login_method", "profile", "profiles.**"];
 
 /// Keys that are read only for the names of variables with secrets.
 const OF_KEY_PLACES: &[&str] = &[

@@ -12,7 +12,7 @@ use codex_tools::registry::{Offer, Registry};
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
-use codex_wire::policy::AskForApproval;
+use codex_wire::policy::ApprovalKind;
 use codex_wire::provider_traits::{PatchForm, ShellForm};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use codex_wire::response::Message;
@@ -99,7 +99,7 @@ impl Profile {
         Offer {
             shell,
             patch,
-            searches_web: setup.config.web_search && traits.hosted_tools,
+            web_search: setup.config.web_search.filter(|_| traits.hosted_tools),
             has_goal,
             has_namespaces: setup.profile.groups_tools && traits.hosted_tools,
             asks_permissions: asks_permissions(setup, settings),
@@ -171,5 +171,5 @@ impl Profile {
 /// Whether the model may ask for permissions: the user has enabled that, and somebody may be asked.
 fn asks_permissions(setup: &Setup, settings: &Settings) -> bool {
     let is_enabled = setup.config.features.get("request_permissions_tool").copied().unwrap_or(false);
-    is_enabled && settings.approval_policy != AskForApproval::Never
+    is_enabled && settings.approval_policy.silence(ApprovalKind::Permissions).is_none()
 }

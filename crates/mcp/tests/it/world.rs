@@ -223,8 +223,7 @@ impl ThreadOf {
     /// The tools that a model is offered, with the tools of each server in a namespace or not.
     pub(crate) fn list(&self, has_namespaces: bool) -> Arc<ToolList> {
         let (shell, patch) = (ShellForm::Shell, PatchForm::Function);
-        let offer =
-            Offer { shell, patch, searches_web: false, has_goal: false, has_namespaces, asks_permissions: false };
+        let offer = Offer { shell, patch, web_search: None, has_goal: false, has_namespaces, asks_permissions: false };
         self.lifecycle.registry().snapshot().list(offer)
     }
 

@@ -42,7 +42,7 @@ pub(super) fn effective(root: &Reader<'_>) -> Result<WireConfig, ValueError> {
         model_context_window: root.integer("model_context_window", 1..)?,
         model_auto_compact_token_limit: root.integer("model_auto_compact_token_limit", 1..)?,
         model_provider: root.str("model_provider")?,
-        approval_policy: root.word("approval_policy")?,
+        approval_policy: root.approval_policy()?,
         sandbox_mode: root.word("sandbox_mode")?,
         sandbox_workspace_write: workspace_write(root)?.map(SandboxWorkspaceWrite::from),
         forced_chatgpt_workspace_id: root.node("forced_chatgpt_workspace_id").map(|node| value_json(&node.value)),
@@ -101,7 +101,7 @@ fn profile(entry: &Reader<'_>) -> Result<ProfileV2, ValueError> {
     Ok(ProfileV2 {
         model: entry.str("model")?,
         model_provider: entry.str("model_provider")?,
-        approval_policy: entry.word("approval_policy")?,
+        approval_policy: entry.approval_policy()?,
         model_reasoning_effort: entry.word("model_reasoning_effort")?,
         model_reasoning_summary: entry.word("model_reasoning_summary")?,
         model_verbosity: entry.word("model_verbosity")?,

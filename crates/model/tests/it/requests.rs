@@ -54,7 +54,7 @@ async fn items_go_out_byte_for_byte() {
     let fake = FakeModel::start(r#"[{"items": []}]"#);
     let mut prompt = prompt("Hello.");
     prompt.input = vec![raw(r#"{ "b" : 1.0,  "a":"\u00e9é" }"#).into(), raw("[ ]").into()];
-    prompt.tools = ToolList::of(vec![ToolSpec::WebSearch]);
+    prompt.tools = ToolList::of(vec![ToolSpec::WebSearch(codex_wire::tool_spec::WebAccess::Usual)]);
     let request = sent(&fake, &HttpModel::new(provider(&fake)), prompt).await;
     expect![[r#"{"model":"mock-model","instructions":"Be brief.","input":[{ "b" : 1.0,  "a":"\u00e9é" },[ ]],"tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#]]
     .assert_eq(&String::from_utf8(request.body).unwrap());

@@ -41,6 +41,7 @@ mod lenient;
 pub mod mcp_status;
 pub mod model;
 pub mod moved;
+pub mod nothing_there;
 pub mod pending;
 pub mod permissions;
 pub mod search;

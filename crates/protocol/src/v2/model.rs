@@ -121,4 +121,6 @@ pub struct ProviderCapabilities {
     pub image_generation: bool,
     /// Whether it searches the web.
     pub web_search: bool,
+    /// Whether it accepts tools that are grouped under one name.
+    pub namespace_tools: bool,
 }

@@ -14,7 +14,11 @@ pub struct FuzzyFileSearchParams {
     /// The search text.
     pub query: String,
     /// The folders to look in.
+    #[serde(default)]
     pub roots: Vec<PathBuf>,
+    /// The folder to look in if there are no `roots`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
     /// A search with the same token ends when this one begins.
     #[serde(default, alias = "cancellation_token")]
     pub cancellation_token: Option<String>,

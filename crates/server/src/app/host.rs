@@ -165,6 +165,9 @@ fn profile(client: Option<ClientTraits>) -> ClientProfile {
 /// The settings of a client as values that override those of the configuration.
 fn wishes(options: &ThreadOptions) -> Map<String, Value> {
     let mut wishes = options.config.clone().unwrap_or_default();
+    if let Some(Ok(policy)) = options.approval_policy.map(serde_json::to_value) {
+        wishes.insert("approval_policy".to_owned(), policy);
+    }
     let mut wish = |key: &str, value: Option<String>| {
         if let Some(value) = value {
             wishes.insert(key.to_owned(), Value::String(value));
@@ -172,7 +175,6 @@ fn wishes(options: &ThreadOptions) -> Map<String, Value> {
     };
     wish("model", options.model.clone());
     wish("model_provider", options.model_provider.clone());
-    wish("approval_policy", options.approval_policy.map(|word| word.to_string()));
     wish("approvals_reviewer", options.approvals_reviewer.as_ref().map(|word| word.as_str().to_owned()));
     wish("sandbox_mode", options.sandbox.map(|word| word.to_string()));
     wish("developer_instructions", options.developer_instructions.clone());

@@ -23,6 +23,6 @@ async fn no_stable_method_is_unknown() {
             }
         }
     }
-    assert!(refused.contains(&"plugin/list") && !refused.contains(&"fs/readFile"), "{refused:?}");
+    assert!(refused.contains(&"plugin/read") && !refused.contains(&"fs/readFile"), "{refused:?}");
     client.end_unread().await;
 }

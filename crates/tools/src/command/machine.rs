@@ -277,7 +277,7 @@ impl CommandCall {
     fn ended(&mut self, ran: CommandOutcome, is_sandboxed: bool, effects: &mut Vec<Effect>) {
         let asks_again = match self.policy {
             AskForApproval::OnFailure | AskForApproval::UnlessTrusted => is_sandboxed && ran.looks_denied(),
-            AskForApproval::OnRequest | AskForApproval::Never => false,
+            AskForApproval::OnRequest | AskForApproval::Granular(_) | AskForApproval::Never => false,
         };
         if asks_again {
             self.first = Some(ran);

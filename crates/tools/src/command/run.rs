@@ -8,7 +8,7 @@ use codex_log::settings::Settings;
 use codex_log::{Answer, Body};
 use codex_shell::{Answer as Judgement, Checkout, Move, SandboxState, Scope};
 use codex_wire::permissions::{CommandForecast, CommandOutcome};
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::policy::{ApprovalKind, AskForApproval, SandboxPolicy};
 use codex_wire::provider_traits::ShellForm;
 use codex_wire::tool_spec::ToolSpec;
 use futures_util::future::BoxFuture;
@@ -293,8 +293,17 @@ fn judged(request: &mut CommandRequest, cx: &ToolContext, grants: &Grants) -> Ju
         _ => Confinement::Usual,
     };
     // Nobody may be asked, so a command that asks to leave the sandbox cannot run, whatever the sandbox.
-    if request.is_escalated && cx.settings.approval_policy == AskForApproval::Never {
-        return Judgement::Refuse { because: NO_ESCALATION.to_owned() };
+    if request.is_escalated {
+        match cx.settings.approval_policy {
+            AskForApproval::Never => return Judgement::Refuse { because: NO_ESCALATION.to_owned() },
+            policy => {
+                if let Some(silence) = policy.silence(ApprovalKind::Sandbox) {
+                    let because =
+                        format!("{silence}, so nothing runs outside the sandbox; run it without asking for that");
+                    return Judgement::Refuse { because };
+                }
+            }
+        }
     }
     judge(request, cx, grants, sandbox)
 }
@@ -322,16 +331,16 @@ fn judge(request: &CommandRequest, cx: &ToolContext, grants: &Grants, sandbox: S
     let settings: &Settings = &cx.settings;
     let is_own = codex_workspace::git::is_same_repository(&settings.cwd, &request.cwd);
     // Only under these policies does it matter what a command destroys.
-    let looks = matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::OnFailure);
+    let policy = settings.approval_policy;
+    let looks = policy.is_on_request() || policy == AskForApproval::OnFailure;
     let moved_over = looks.then(|| moved_over(&request.argv, &request.cwd)).flatten();
     let approved_before = grants.allows(&Approved::of(request, cx));
     // A command that was approved in a read-only sandbox runs outside the next time too.
-    let was_outside = approved_before
-        && request.confinement == Confinement::ReadOnly
-        && settings.approval_policy != AskForApproval::Never;
+    let was_outside =
+        approved_before && request.confinement == Confinement::ReadOnly && policy != AskForApproval::Never;
     codex_shell::judge(&codex_shell::Question {
         argv: &request.argv,
-        approval: settings.approval_policy,
+        approval: policy,
         sandbox,
         moves_over: moved_over.as_deref(),
         checkout: if is_own { Checkout::Own } else { Checkout::Foreign },

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use codex_wire::change::FileChange;
 use codex_wire::decision::ReviewDecision;
-use codex_wire::policy::AskForApproval;
+use codex_wire::policy::{ApprovalKind, AskForApproval};
 use codex_wire::response::FunctionCallOutputPayload;
 
 use codex_log::{Answer, Body, Item, PatchEnd, PatchItem, PatchStatus, Question, QuestionId, QuestionKind};
@@ -139,9 +139,11 @@ impl PatchCall {
             Permission::Policy | Permission::Grant | Permission::Person => (false, None),
             Permission::Missing { root } => (true, root.clone()),
         };
+        let silence = self.policy.silence(ApprovalKind::Sandbox);
         let asks = match self.policy {
             AskForApproval::UnlessTrusted => planned.permission != Permission::Grant,
             AskForApproval::OnFailure | AskForApproval::OnRequest => is_missing,
+            AskForApproval::Granular(_) => is_missing && silence.is_none(),
             AskForApproval::Never => false,
         };
         self.is_auto_approved = !asks;
@@ -155,7 +157,7 @@ impl PatchCall {
         } else if is_missing {
             let item = self.item(PatchStatus::AwaitingApproval, None);
             effects.push(Effect::Emit(Body::ItemStarted(item)));
-            self.decline(&format!("patch rejected: {OUTSIDE}, and the approval policy is Never"), effects);
+            self.decline(&format!("patch rejected: {OUTSIDE}, and {}", silence.unwrap_or_default()), effects);
         } else {
             let item = self.item(PatchStatus::Running, None);
             effects.push(Effect::Emit(Body::ItemStarted(item)));

@@ -28,7 +28,7 @@ pub use connection::Connection;
 pub use context::ChatContext;
 pub use error::{ChatError, Refused};
 pub use open_thread::ThreadToOpen;
-pub(crate) use open_thread::sandbox_name;
+pub(crate) use open_thread::{approvals_name, sandbox_name};
 pub(crate) use session::about;
 pub use session::{Chat, ChatParts, Ended};
 pub(crate) use tasks::{AGENTS, INIT};

@@ -110,7 +110,7 @@ impl<W: Write> Chat<W> {
             model: text("/model"),
             provider: text("/modelProvider"),
             effort: text("/reasoningEffort"),
-            approvals: text("/approvalPolicy"),
+            approvals: approvals_name(&answer["approvalPolicy"]),
             sandbox,
             has_turns: turns.is_some_and(|turns| !turns.is_empty()),
             last_turn: turns.and_then(|turns| turns.last()?["id"].as_str()).unwrap_or_default().to_owned(),
@@ -220,6 +220,12 @@ impl<W: Write> Chat<W> {
             None => Ok(()),
         }
     }
+}
+
+/// The name of an approval policy: its word, or that of its only member.
+pub(crate) fn approvals_name(policy: &Value) -> String {
+    let member = || policy.as_object().and_then(|policy| policy.keys().next()).map(String::as_str);
+    policy.as_str().or_else(member).unwrap_or_default().to_owned()
 }
 
 /// The configuration name of a sandbox mode.

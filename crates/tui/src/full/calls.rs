@@ -10,7 +10,7 @@ use super::loading;
 use super::queue::QueueStep;
 use super::transcript::HEAD;
 use super::views::Wanted;
-use crate::chat::sandbox_name;
+use crate::chat::{approvals_name, sandbox_name};
 use crate::{Row, Span, Style, visible};
 use codex_dialogue::message::Message;
 use codex_views::fields::field;
@@ -113,7 +113,7 @@ impl App {
             model: text("/model"),
             provider: text("/modelProvider"),
             effort: text("/reasoningEffort"),
-            approvals: text("/approvalPolicy"),
+            approvals: approvals_name(&answer["approvalPolicy"]),
             sandbox: sandbox_name(&text("/sandbox/type")),
             has_turns,
         });

@@ -43,8 +43,10 @@ async fn models(connection: &Arc<Connection>, params: ModelListParams) -> Result
 /// The capabilities of the provider that this program uses.
 async fn capabilities(connection: &Arc<Connection>, _: Nothing) -> Result<ProviderCapabilities, ErrorObject> {
     with_host(connection, |host| {
-        let can_search = host.config()?.provider.wire_api == WireApi::Responses;
-        Ok(ProviderCapabilities { image_generation: false, web_search: can_search })
+        let config = host.config()?;
+        let (web_search, namespace_tools) =
+            (config.provider.wire_api == WireApi::Responses, config.provider.traits.hosted_tools);
+        Ok(ProviderCapabilities { image_generation: false, web_search, namespace_tools })
     })
     .await
 }
@@ -57,19 +59,15 @@ async fn features(
         .await
 }
 
-/// Enables or disables features for threads that start later. The file is unchanged.
+/// Enables or disables features for threads that start later. The file is unchanged. The answer leaves out features
+/// that there are not, so that a client of another release can tell.
 async fn switch(
     connection: &Arc<Connection>,
-    params: ExperimentalFeatureEnablement,
+    mut params: ExperimentalFeatureEnablement,
 ) -> Result<ExperimentalFeatureEnablement, ErrorObject> {
     with_host(connection, move |host| {
         let known = list_features(&*host.config()?);
-        let is_known = |name: &&String| known.iter().any(|feature| feature.name == name.as_str());
-        if let Some(name) = params.enablement.keys().find(|name| !is_known(name)) {
-            let known: Vec<&str> = known.iter().map(|feature| feature.name).collect();
-            let known = known.join(", ");
-            return Err(ErrorObject::invalid(format!("unknown feature `{name}`; known features: {known}")));
-        }
+        params.enablement.retain(|name, _| known.iter().any(|feature| feature.name == name.as_str()));
         host.start.config.switch(params.enablement.clone());
         Ok(params)
     })

@@ -11,6 +11,7 @@ mod config;
 mod feedback;
 mod files;
 mod mcp;
+mod nothing_there;
 mod repository;
 mod running_command;
 mod search;

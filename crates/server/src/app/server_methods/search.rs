@@ -93,7 +93,10 @@ async fn search(
     connection: &Arc<Connection>,
     params: FuzzyFileSearchParams,
 ) -> Result<FuzzyFileSearchResponse, ErrorObject> {
-    let FuzzyFileSearchParams { query, roots, cancellation_token } = params;
+    let FuzzyFileSearchParams { query, mut roots, cwd, cancellation_token } = params;
+    if roots.is_empty() {
+        roots.extend(cwd);
+    }
     let search = file_search(connection, roots);
     let searches = &connection.resources.searches;
     let (number, flag) = searches.begin(cancellation_token);

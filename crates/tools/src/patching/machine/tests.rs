@@ -160,12 +160,12 @@ fn a_patch_outside_is_refused_if_nobody_may_be_asked() {
     check(
         "never\noutside\nyes",
         expect![[r#"
-        outside
-            start AwaitingApproval
-            complete Declined
-            END Text("patch rejected: the patch writes outside of what the sandbox lets it write, and the approval policy is Never")
-        yes
-    "#]],
+            outside
+                start AwaitingApproval
+                complete Declined
+                END Text("patch rejected: the patch writes outside of what the sandbox lets it write, and the approval policy is `never`")
+            yes
+        "#]],
     );
 }
 
