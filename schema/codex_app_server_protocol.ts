@@ -4238,6 +4238,22 @@ export namespace v2 {
     planType: string | null;
   };
 
+  /** A text beside a message. */
+  export type AdditionalContextEntry = {
+    kind: v2.AdditionalContextKind;
+    /** The text. */
+    value: string;
+    /** Its name for programs, which the model does not see. */
+    name?: string | null;
+  };
+
+  /** The trust in a text. */
+  export type AdditionalContextKind =
+    /** It comes from elsewhere, and is never an instruction. */
+    | "untrusted"
+    /** The application vouches for it. */
+    | "application";
+
   /** Access to files. */
   export type AdditionalFileSystemPermissions = {
     /** Folders to read. Commands can read everything but secrets, so none are requested. */
@@ -8231,6 +8247,8 @@ export namespace v2 {
     clientUserMessageId?: string | null;
     /** The collaboration mode from this turn on, which takes precedence over `model` and `effort`. */
     collaborationMode?: v2.CollaborationModeInput | null;
+    /** Texts that the model gets before this message: of the application, or untrusted. */
+    additionalContext?: { [key: string]: v2.AdditionalContextEntry } | null;
   };
 
   /** The response of `turn/start`. */
@@ -8268,6 +8286,8 @@ export namespace v2 {
     input: Array<v2.UserInputInput>;
     /** The client's id for this message. */
     clientUserMessageId?: string | null;
+    /** Texts that the model gets before this message: of the application, or untrusted. */
+    additionalContext?: { [key: string]: v2.AdditionalContextEntry } | null;
   };
 
   /** The response of `turn/steer`. */

@@ -81,8 +81,12 @@ pub(crate) fn shell_name(shell: Option<&str>) -> &str {
 
 /// One line. The name of a folder comes from the repository, so it must not be able to close the tag.
 fn tag(name: &str, value: &str) -> String {
-    let value = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!("  <{name}>{value}</{name}>")
+    format!("  <{name}>{}</{name}>", escaped(value))
+}
+
+/// A text in which nothing can open or close a tag.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(crate) async fn user_message(
     if !reads_files {
         let said = message(&content, &cwd, &skills);
         let said = if show.marks { marks::around_images(&content, said, &cwd) } else { said };
-        return UserMessage { id, key: None, content, message: said, is_echoed: true };
+        return UserMessage { id, key: None, content, message: said, is_echoed: true, context: Vec::new() };
     }
     let (for_reading, folder) = (content.clone(), cwd.clone());
     let read = read_blocking(move || message(&for_reading, &folder, &skills)).await;
@@ -35,7 +35,7 @@ pub(crate) async fn user_message(
     let shown =
         if show.history == HistoryMode::Full { with_pictures(content.clone(), &message) } else { content.clone() };
     let message = if show.marks { marks::around_images(&content, message, &cwd) } else { message };
-    UserMessage { id, key: None, content: shown, message, is_echoed: true }
+    UserMessage { id, key: None, content: shown, message, is_echoed: true, context: Vec::new() }
 }
 
 /// The form of images in a message.

@@ -6,6 +6,7 @@
 mod budget;
 mod children;
 mod compaction;
+mod context;
 mod credentials;
 mod drafting;
 mod environment;

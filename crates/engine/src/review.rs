@@ -46,6 +46,7 @@ pub(crate) fn message(prompt: &str, is_echoed: bool) -> UserMessage {
         content: vec![UserInput::text(prompt)],
         message: Message::user(prompt),
         is_echoed,
+        context: Vec::new(),
     }
 }
 

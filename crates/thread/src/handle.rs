@@ -88,7 +88,7 @@ impl Thread {
         content: Vec<UserInput>,
         change: SettingsChange,
     ) -> Result<TurnStart, Closed> {
-        self.say_once(turn, TurnInput { content, change, key: None }).await
+        self.say_once(turn, TurnInput { content, change, ..TurnInput::default() }).await
     }
 
     /// The same, unless input with the same key was sent before.

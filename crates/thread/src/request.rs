@@ -8,6 +8,7 @@ use codex_log::client_tools::ToolClient;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, TurnId};
+use codex_wire::additional_context::AdditionalContext;
 use codex_wire::event::{McpListToolsResponseEvent, McpStartupCompleteEvent};
 use codex_wire::goal::Goal;
 use codex_wire::ids::RequestId;
@@ -50,6 +51,8 @@ pub struct TurnInput {
     /// The client's idempotency key. Input with a known key is not processed again, so a client can retry if it does
     /// not know whether its input arrived.
     pub key: Option<Arc<str>>,
+    /// Texts that the model gets before the content.
+    pub context: AdditionalContext,
 }
 
 /// The outcome of rewinding the conversation.

@@ -11,6 +11,7 @@ mod tagged;
 #[macro_use]
 mod spelled;
 
+pub mod additional_context;
 pub mod agent;
 mod approval_policy;
 pub mod budget;

@@ -20,6 +20,8 @@ pub(crate) struct RunOutput {
     /// The usage of child agents, by thread.
     children: BTreeMap<ThreadId, Projector>,
     events: Vec<ThreadEvent>,
+    /// The reason why the last turn has failed, for people who do not see the events.
+    failure: Option<String>,
     face: OutputFormat,
 }
 
@@ -49,7 +51,7 @@ impl RunOutput {
     }
 
     fn new(projector: Projector, face: OutputFormat) -> Self {
-        Self { projector, children: BTreeMap::new(), events: Vec::new(), face }
+        Self { projector, children: BTreeMap::new(), events: Vec::new(), failure: None, face }
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
@@ -125,7 +127,14 @@ impl RunOutput {
     /// Waits until everything is written.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.face {
-            OutputFormat::Lines(outlet) => outlet.finish(),
+            OutputFormat::Lines(outlet) => {
+                let finished = outlet.finish();
+                if let Some(failure) = self.failure.filter(|_| finished.is_ok()) {
+                    let lines: Vec<&str> = failure.lines().map(str::trim).collect();
+                    console::note(format_args!("error: {}", lines.join("; ")));
+                }
+                finished
+            }
             OutputFormat::People(terminal) => {
                 // Progress that could not be shown is not a failure of the task.
                 let _: io::Result<()> = terminal.into_inner().finish();
@@ -137,6 +146,9 @@ impl RunOutput {
     fn print(&mut self) -> io::Result<()> {
         if let OutputFormat::Lines(outlet) = &mut self.face {
             for event in self.events.drain(..) {
+                if let ThreadEvent::TurnFailed { error } = &event {
+                    self.failure = Some(error.message.clone());
+                }
                 serde_json::to_writer(&mut *outlet, &event)?;
                 outlet.write_all(b"\n")?;
             }

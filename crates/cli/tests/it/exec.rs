@@ -266,7 +266,10 @@ fn an_answer_that_breaks_the_schema_is_mended_once() {
     assert_eq!(run.code, Some(1));
     let failed = run.lines().pop().unwrap();
     assert_eq!(failed["type"], "turn.failed");
-    assert!(failed["error"]["message"].as_str().unwrap().starts_with("the last message does not follow the schema"));
+    let why = failed["error"]["message"].as_str().unwrap();
+    assert!(why.starts_with("the last message does not follow the schema"));
+    // The SDKs show standard error to people, and it was empty.
+    assert_eq!(run.stderr, format!("error: {why}\n"));
     assert!(!place.path("project/last.txt").exists());
 }
 

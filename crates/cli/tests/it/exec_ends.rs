@@ -25,7 +25,10 @@ fn provider(url: &str) -> Place {
 fn failure(run: &Run) -> String {
     let last = run.lines().pop().expect("there are lines");
     assert_eq!(last["type"], "turn.failed", "{}", run.stdout);
-    last["error"]["message"].as_str().expect("it says why").to_owned()
+    let why = last["error"]["message"].as_str().expect("it says why").to_owned();
+    let line = why.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    assert!(run.stderr.ends_with(&format!("error: {line}\n")), "one line on standard error says why: {}", run.stderr);
+    why
 }
 
 #[test]

@@ -84,6 +84,7 @@ impl Goals {
             content: Vec::new(),
             message: Message::user(self.goal.next_step()),
             is_echoed: false,
+            context: Vec::new(),
         }
     }
 }

@@ -25,10 +25,11 @@ use super::Session;
 use super::calls::{self, give};
 use super::queue;
 use super::running::RunningTurn;
+use crate::context;
 use crate::environment::{Environment, shell_name};
 use crate::prepared_thread::{interrupted, told_under};
 use crate::review;
-use crate::turn::{Input, Turn};
+use crate::turn::{Input, Turn, UserMessage};
 
 impl Session {
     pub(super) async fn obey(&mut self, request: ThreadRequest) {
@@ -184,7 +185,8 @@ impl Session {
     }
 
     async fn say(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
-        let TurnInput { content, change, key } = saying;
+        let TurnInput { content, change, key, context } = saying;
+        let context = context::messages(context);
         if self.conversations.has_bookmarks() {
             // The clients that use bookmarks expect input to interrupt the running turn.
             self.stop(Abort::Replaced).await;
@@ -195,7 +197,7 @@ impl Session {
                 let message = "the input joined the running turn, so its settings were not applied".to_owned();
                 self.emit(Body::Warning { message });
             }
-            let said = self.message(content, key).await;
+            let said = UserMessage { context, ..self.message(content, key).await };
             self.goals.goal.person_spoke();
             if let Some(agents) = &self.calls.agents {
                 agents.heard();
@@ -204,7 +206,7 @@ impl Session {
             return TurnStart::Joined(joined);
         }
         self.change_settings(&change);
-        let said = self.message(content, key).await;
+        let said = UserMessage { context, ..self.message(content, key).await };
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&self.profile.settings));
         self.begin(turn, machine, change.output_schema);
         self.goals.goal.person_spoke();

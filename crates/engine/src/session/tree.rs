@@ -145,6 +145,7 @@ impl Session {
                         content: vec![UserInput::text(text.clone())],
                         message: Message::user(text),
                         is_echoed: true,
+                        context: Vec::new(),
                     };
                     for body in message.bodies() {
                         self.emit(body);

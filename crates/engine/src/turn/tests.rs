@@ -26,6 +26,7 @@ fn said(text: &str) -> UserMessage {
         content: vec![UserInput::text(text)],
         message: Message::user(text),
         is_echoed: true,
+        context: Vec::new(),
     }
 }
 

@@ -19,14 +19,17 @@ pub(crate) struct UserMessage {
     pub(crate) message: Message,
     /// Whether clients see it.
     pub(crate) is_echoed: bool,
+    /// Messages that the model gets before it, and clients never see.
+    pub(crate) context: Vec<Message>,
 }
 
 impl UserMessage {
     /// The events that put it into the conversation.
     pub(crate) fn bodies(self) -> Vec<Body> {
         let item = Item::UserMessage(codex_log::UserMessage { id: self.id, key: self.key, content: self.content });
-        let record = Record::new(ResponseItem::Message(self.message)).ok().map(Body::Recorded);
+        let messages = self.context.into_iter().chain([self.message]);
+        let records = messages.filter_map(|message| Record::new(ResponseItem::Message(message)).ok());
         let echoed = self.is_echoed.then(|| [Body::ItemStarted(item.clone()), Body::ItemCompleted(item)]);
-        record.into_iter().chain(echoed.into_iter().flatten()).collect()
+        records.map(Body::Recorded).chain(echoed.into_iter().flatten()).collect()
     }
 }

@@ -134,20 +134,23 @@ async fn what_nobody_can_grant_is_not_asked() {
 
 #[tokio::test]
 async fn the_tool_is_offered_only_where_somebody_may_be_asked() {
-    for (approval, feature, is_offered) in
-        [("on-request", true, true), ("never", true, false), ("on-request", false, false)]
+    let never = "the permissions were not granted: the approval policy is `never`";
+    let nobody = "nobody can be asked for permissions in this thread";
+    for (approval, feature, refusal) in
+        [("on-request", true, None), ("never", true, Some(never)), ("on-request", false, Some(nobody))]
     {
         let world = world(approval).set(&format!("features.request_permissions_tool={feature}"));
         let script = json!([asks(&world.path("outside"), false), done()]).to_string();
         let mut client = world.start(&script).await;
         client.say("1", "hi").await;
-        if is_offered {
-            client.until(|body| matches!(body, Body::Asked(_))).await;
-        } else {
-            client.until_ended().await;
-            assert_eq!(outputs(&client), ["nobody can be asked for permissions in this thread"]);
+        match refusal {
+            None => drop(client.until(|body| matches!(body, Body::Asked(_))).await),
+            Some(refusal) => {
+                client.until_ended().await;
+                assert_eq!(outputs(&client), [refusal]);
+            }
         }
         let tools = client.prompts.all()[0].tools.responses_json().to_owned();
-        assert_eq!(tools.contains("request_permissions"), is_offered, "{approval} {feature}");
+        assert_eq!(tools.contains("request_permissions"), refusal.is_none(), "{approval} {feature}");
     }
 }

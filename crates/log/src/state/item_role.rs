@@ -13,6 +13,9 @@ use crate::{Record, request_item};
 const OF_SURROUNDINGS: [&str; 4] =
     ["# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<INSTRUCTIONS>"];
 
+/// The beginning of a message with untrusted text that a client has put beside the user's, before its key.
+pub const EXTERNAL: &str = "<external_";
+
 /// The role of an item in the conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ItemRole<'a> {
@@ -108,10 +111,16 @@ impl<'a> ItemRole<'a> {
     }
 }
 
-/// A message with the role of the user, unless it is an environment context.
+/// A message with the role of the user, unless it is an environment context or untrusted text.
 pub(super) fn user_message(item: &ConversationItem) -> Option<Message> {
     match Arc::unwrap_or_clone(item.typed().ok()?) {
-        ResponseItem::Message(message) if message.role == "user" && !tells_of_surroundings(&message) => Some(message),
+        ResponseItem::Message(message)
+            if message.role == "user"
+                && !begins_with(&message, &OF_SURROUNDINGS)
+                && !begins_with(&message, &[EXTERNAL]) =>
+        {
+            Some(message)
+        }
         _ => None,
     }
 }
@@ -121,14 +130,14 @@ pub(super) fn is_preface(record: &Record, role: &ItemRole<'_>) -> bool {
     match role {
         ItemRole::Developer => true,
         ItemRole::User => match record.item().as_deref() {
-            Some(ResponseItem::Message(message)) => tells_of_surroundings(message),
+            Some(ResponseItem::Message(message)) => begins_with(message, &OF_SURROUNDINGS),
             _ => false,
         },
         _ => false,
     }
 }
 
-fn tells_of_surroundings(message: &Message) -> bool {
+fn begins_with(message: &Message, beginnings: &[&str]) -> bool {
     let text = message.text();
-    OF_SURROUNDINGS.iter().any(|beginning| text.starts_with(beginning))
+    beginnings.iter().any(|beginning| text.starts_with(beginning))
 }

@@ -29,6 +29,7 @@ use crate::settings::Settings;
 use crate::{Body, Event, Item, Outcome, Question, Record, TurnId, UserMessage};
 use codex_wire::budget::Used;
 
+pub use self::item_role::EXTERNAL;
 pub use conversation::{Conversation, HistoryStart, OpenCall, TurnBegin};
 pub use state_reader::StateReader;
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use codex_wire::additional_context::AdditionalContext;
 use codex_wire::collaboration::CollaborationMode;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
@@ -204,6 +205,9 @@ pub struct TurnStartParams {
     /// The collaboration mode from this turn on, which takes precedence over `model` and `effort`.
     #[serde(default)]
     pub collaboration_mode: Option<CollaborationMode>,
+    /// Texts that the model gets before this message: of the application, or untrusted.
+    #[serde(default, alias = "additional_context")]
+    pub additional_context: Option<AdditionalContext>,
 }
 
 /// The response of `turn/start`.
@@ -230,6 +234,9 @@ pub struct TurnSteerParams {
     /// The client's id for this message.
     #[serde(default)]
     pub client_user_message_id: Option<String>,
+    /// Texts that the model gets before this message: of the application, or untrusted.
+    #[serde(default, alias = "additional_context")]
+    pub additional_context: Option<AdditionalContext>,
 }
 
 /// The response of `turn/steer`.

@@ -20,6 +20,7 @@ use codex_protocol::v2::turn::{
 };
 use codex_protocol::v2::turn_list::ThreadInjectItemsParams;
 use codex_thread::{TurnInput, TurnStart};
+use codex_wire::additional_context::AdditionalContext;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
@@ -93,9 +94,10 @@ async fn start(subscriber: &mut ThreadSubscriber, params: TurnStartParams) -> Re
     }
     .under(params.collaboration_mode);
     let key = params.client_user_message_id.map(Into::into);
+    let context = checked_context(params.additional_context)?;
     let first_message = (subscriber.connection.release() == ProtocolRelease::V058).then(|| params.input.clone());
     subscriber.open_with(first_message.clone());
-    let turn = match say(subscriber, TurnInput { content: params.input, change, key }).await? {
+    let turn = match say(subscriber, TurnInput { content: params.input, change, key, context }).await? {
         AcceptedInput { turn, is_new: true } => {
             let items = first_message.iter().map(|message| first_message_item(&turn, message)).collect();
             Turn { items, ..Turn::begun(turn) }
@@ -103,6 +105,23 @@ async fn start(subscriber: &mut ThreadSubscriber, params: TurnStartParams) -> Re
         AcceptedInput { turn, is_new: false } => earlier(subscriber, turn).await?,
     };
     Ok(TurnStartResponse { turn })
+}
+
+/// The texts beside a message, whose names are those of 0.166.
+fn checked_context(context: Option<AdditionalContext>) -> Result<AdditionalContext, ErrorObject> {
+    let context = context.unwrap_or_default();
+    let is_letter = |c: u8| c.is_ascii_lowercase();
+    let is_name = |name: &str| {
+        name.len() <= 64
+            && name.bytes().next().is_some_and(is_letter)
+            && name.bytes().all(|c| is_letter(c) || c.is_ascii_digit() || c == b'_')
+    };
+    match context.iter().find(|(_, entry)| entry.name.as_deref().is_some_and(|name| !is_name(name))) {
+        None => Ok(context),
+        Some((key, _)) => Err(ErrorObject::invalid(format!(
+            "additionalContext.{key}.name: expected a lowercase letter, and up to 63 lowercase letters, digits and `_`"
+        ))),
+    }
 }
 
 /// An existing turn, with its result if it has ended.
@@ -153,13 +172,14 @@ async fn say(subscriber: &ThreadSubscriber, input: TurnInput) -> Result<Accepted
 }
 
 async fn steer(subscriber: &mut ThreadSubscriber, params: TurnSteerParams) -> Result<TurnSteerResponse, ErrorObject> {
-    let TurnSteerParams { expected_turn_id, input, client_user_message_id, .. } = params;
+    let TurnSteerParams { expected_turn_id, input, client_user_message_id, additional_context, .. } = params;
     if input.is_empty() {
         return Err(ErrorObject::invalid("input must not be empty"));
     }
     check_running(subscriber, &expected_turn_id).await?;
     let key = client_user_message_id.map(Into::into);
-    let turn_id = say(subscriber, TurnInput { content: input, key, ..TurnInput::default() }).await?.turn;
+    let context = checked_context(additional_context)?;
+    let turn_id = say(subscriber, TurnInput { content: input, key, context, ..TurnInput::default() }).await?.turn;
     Ok(TurnSteerResponse { turn_id })
 }
 

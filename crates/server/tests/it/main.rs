@@ -16,6 +16,7 @@ mod app_catalogue;
 mod app_client;
 mod app_commands;
 mod app_config;
+mod app_context;
 mod app_dynamic_tools;
 mod app_endless;
 mod app_files;

@@ -13,6 +13,7 @@ const HARNESS_MARKS: &[&str] = &[
     "<user_shell_command>",
     "<turn_aborted>",
     "<goal>",
+    "<external_",
     "<subagent_notification>",
     "Warning: apply_patch was requested via ",
 ];
