@@ -17,6 +17,7 @@ use codex_wire::ids::ThreadId;
 use codex_tools::full_message;
 
 use crate::drafting::Drafting;
+use crate::lent_writer::LentWriter;
 
 /// Numbers, saves and publishes the events of one thread.
 pub(crate) struct Journal {
@@ -25,6 +26,10 @@ pub(crate) struct Journal {
     writer: Box<dyn LogWriter>,
     /// Completes when another process may take the thread over.
     revoked: Option<Pending<String>>,
+    /// Completes when another process asks for the thread.
+    wanted: Option<Pending<()>>,
+    /// Whether the thread was given away, so that another process may write it.
+    is_lent: bool,
     /// Events that wait for the write of their lines. They are numbered when they are published; until then, an event
     /// with lines has the offset at which its lines would end.
     waiting: Vec<Event>,
@@ -59,12 +64,14 @@ impl Journal {
     pub(crate) fn new(thread: ThreadId, writer: Box<dyn LogWriter>) -> Self {
         let incarnation = if writer.is_kept() { thread } else { ThreadId::fresh() };
         let recent = ReplayBuffer::at(writer.position());
-        let revoked = writer.revoked();
+        let (revoked, wanted) = (writer.revoked(), writer.wanted());
         Self {
             thread,
             log: LogId::new(incarnation, ThreadId::fresh()),
             writer,
             revoked,
+            wanted,
+            is_lent: false,
             waiting: Vec::new(),
             shift: 0,
             failed: None,
@@ -93,9 +100,40 @@ impl Journal {
         self.revoked.is_some()
     }
 
-    /// Waits until another process may take the thread over, and returns the reason. Cancelling it loses nothing.
-    pub(crate) async fn revoked(&mut self) -> String {
-        revoked(&mut self.revoked).await
+    /// Waits until another process may take the thread over, or asks for it if it may be given away. Cancelling it loses
+    /// nothing.
+    pub(crate) async fn claimed(&mut self, is_lendable: bool) -> Alarm {
+        tokio::select! {
+            biased;
+            reason = revoked(&mut self.revoked) => Alarm::Revoked(reason),
+            () = wanted(&mut self.wanted), if is_lendable => Alarm::Wanted,
+        }
+    }
+
+    /// Whether another process can ask for the thread.
+    pub(crate) fn can_be_wanted(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// Gives the log away. Every event is in it, and none with lines can be added until it is taken up again.
+    pub(crate) fn lend(&mut self) {
+        self.writer = Box::new(LentWriter::at(self.writer.position()));
+        (self.revoked, self.wanted, self.is_lent) = (None, None, true);
+    }
+
+    /// Whether it was given away.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.is_lent
+    }
+
+    /// Continues the log as it was opened again. The feeds have not seen the lines of the other process, so clients
+    /// that reconnect read them.
+    pub(crate) fn take_up(&mut self, opened: Self, recent_bytes: usize) {
+        let Self { writer, log, revoked, wanted, recent, .. } = opened;
+        (self.writer, self.log, self.revoked, self.wanted) = (writer, log, revoked, wanted);
+        self.recent = std::mem::take(&mut self.recent).after_reopening(recent);
+        self.is_lent = false;
+        self.keep_recent(recent_bytes);
     }
 
     /// Whether the thread is not saved.
@@ -398,6 +436,16 @@ pub(crate) enum Alarm {
     DraftDue,
     /// Another process may take the thread over, and why.
     Revoked(String),
+    /// Another process asks for the thread.
+    Wanted,
+}
+
+async fn wanted(by_others: &mut Option<Pending<()>>) {
+    match by_others {
+        Some(waiting) => waiting.await,
+        None => std::future::pending().await,
+    }
+    *by_others = None;
 }
 
 async fn revoked(by_others: &mut Option<Pending<String>>) -> String {

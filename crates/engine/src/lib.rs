@@ -14,6 +14,7 @@ mod foreign;
 mod goal;
 mod images;
 mod journal;
+mod lent_writer;
 mod lineage;
 mod local_host;
 mod notify;

@@ -33,6 +33,14 @@ impl ReplayBuffer {
         Self { before: Seq::at(position), last: Seq::at(position), ..Self::default() }
     }
 
+    /// The buffer of the same log after it was opened again. Its numbers go on from those that were given here, even if no
+    /// line was added.
+    #[must_use]
+    pub fn after_reopening(self, reopened: Self) -> Self {
+        let last = self.last.max(reopened.last);
+        Self { before: last, last, ..reopened }
+    }
+
     /// Keeps this many bytes from here on.
     pub fn keep(&mut self, limit: usize) {
         self.limit = limit;

@@ -12,6 +12,7 @@ mod errors;
 mod export;
 mod file_part;
 mod file_store;
+mod handover;
 mod holder;
 mod index;
 mod line_buffer;

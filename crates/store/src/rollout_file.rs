@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Local, Utc};
 use codex_log::encode::LineSink;
-use codex_log::store::{Commit, LineError, LogWriter, Payload, StoreError};
+use codex_log::store::{Commit, LineError, LogWriter, Payload, Pending, StoreError};
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
 use crate::claim::{Claim, claimant};
 use crate::file_part;
+use crate::handover;
 use crate::holder::Holder;
 use crate::line_buffer::{LineBuffer, Target};
 use crate::open_files::{self, Slot};
@@ -61,6 +62,8 @@ pub struct RolloutFile {
     pending: LineBuffer,
     partial: PartialFile,
     cut_bytes: u64,
+    /// The home whose processes may ask for the thread.
+    home: Option<PathBuf>,
 }
 
 impl RolloutFile {
@@ -101,7 +104,8 @@ impl RolloutFile {
         let is_locked = lock(&file, &path)?;
         let identity = identity(&file).map_err(failed)?;
         let appending = Appending::new(home, path, file, identity, is_locked)?;
-        Ok(Self { appending, pending: LineBuffer::default(), partial: PartialFile::default(), cut_bytes: 0 })
+        let (pending, partial, home) = (LineBuffer::default(), PartialFile::default(), home.map(Path::to_owned));
+        Ok(Self { appending, pending, partial, cut_bytes: 0, home })
     }
 
     fn open(home: Option<&Path>, path: PathBuf) -> Result<Self, RolloutError> {
@@ -119,7 +123,8 @@ impl RolloutFile {
         let end = file.metadata().map_err(failed)?.len();
         let identity = identity(&file).map_err(failed)?;
         let appending = Appending::new(home, path, file, identity, is_locked)?;
-        Ok(Self { appending, pending: LineBuffer::at(end, last_ordinal), partial: PartialFile::default(), cut_bytes })
+        let (pending, home) = (LineBuffer::at(end, last_ordinal), home.map(Path::to_owned));
+        Ok(Self { appending, pending, partial: PartialFile::default(), cut_bytes, home })
     }
 
     /// Whether the file is locked. It is not on file systems without locks.
@@ -244,6 +249,11 @@ impl LogWriter for RolloutFile {
 
     fn take_warning(&mut self) -> Option<String> {
         self.appending.warning.take()
+    }
+
+    fn wanted(&self) -> Option<Pending<()>> {
+        let name = self.path().file_name()?.to_str()?;
+        handover::wanted(self.home.as_deref()?, RolloutName::parse(name)?.id)
     }
 
     fn discard(self: Box<Self>) {

@@ -40,6 +40,8 @@ pub enum TurnStart {
     Joined(TurnId),
     /// Input with the same key was already accepted in this turn. Nothing has changed.
     Known(TurnId),
+    /// Another process has the thread, and why that one keeps it. Nothing has changed.
+    Refused(String),
 }
 
 /// User input.
@@ -131,4 +133,41 @@ pub enum ThreadRequest {
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
     Retire { questions: OpenQuestions, reply: oneshot::Sender<bool> },
+}
+
+impl ThreadRequest {
+    /// Whether serving it may add to the log, or needs all that is in it.
+    #[must_use]
+    pub fn may_write(&self) -> bool {
+        match self {
+            Self::Say { .. }
+            | Self::Reconfigure { .. }
+            | Self::GoBack { .. }
+            | Self::Compact { .. }
+            | Self::Review { .. }
+            | Self::RunUserShell { .. }
+            | Self::Inject { .. }
+            | Self::RollBack { .. }
+            | Self::SetGoal { .. }
+            | Self::ClearGoal { .. }
+            | Self::State { .. }
+            | Self::Queue(_) => true,
+            Self::Configure { .. }
+            | Self::Answer { .. }
+            | Self::Interrupt { .. }
+            | Self::Goal { .. }
+            | Self::Running { .. }
+            | Self::Subscribe { .. }
+            | Self::Servers(_)
+            | Self::Terminals(_)
+            | Self::Agents { .. }
+            | Self::Permissions(_)
+            | Self::OfferToolClient { .. }
+            | Self::CountListeners { .. }
+            | Self::IsRetirable { .. }
+            | Self::Finish { .. }
+            | Self::Close { .. }
+            | Self::Retire { .. } => false,
+        }
+    }
 }

@@ -249,6 +249,12 @@ impl Lifecycle {
         (self.grants.open_terminals(), told)
     }
 
+    /// Whether a terminal is open, or was when it was last looked at.
+    #[must_use]
+    pub fn has_terminals(&self) -> bool {
+        !self.grants.open_terminals().is_empty()
+    }
+
     /// Ends the command of a terminal; `None` if there is no such terminal.
     pub fn end_terminal(&mut self, process: u64) -> Option<Body> {
         self.grants.end_terminal(process, &self.thread)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, Question, TurnId};
 use codex_model::{AnswerSchema, SchemaSupport};
-use codex_thread::{Children, Closed, Feed, Thread};
+use codex_thread::{Children, Closed, Feed, Thread, TurnStart};
 use codex_wire::budget::{BudgetEvent, BudgetLimit, BudgetReached};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -176,10 +176,11 @@ impl Drive {
         }
     }
 
-    async fn say(&self, content: Vec<UserInput>) -> Result<(), Closed> {
+    async fn say(&self, content: Vec<UserInput>) -> anyhow::Result<()> {
         let output_schema = self.schema.as_ref().map(|schema| schema.value().clone());
         let change = SettingsChange { output_schema, ..SettingsChange::default() };
-        self.thread.say(fresh_turn(), content, change).await.map(drop)
+        let start = self.thread.say(fresh_turn(), content, change).await?;
+        if let TurnStart::Refused(why) = start { Err(anyhow::anyhow!(why)) } else { Ok(()) }
     }
 
     /// Stops the turn. Its work is kept, and its end is still to come.

@@ -28,6 +28,7 @@ mod exec;
 mod exec_ends;
 mod exec_file;
 mod first_run;
+mod handover;
 mod http;
 mod kills;
 mod known;

@@ -15,7 +15,7 @@ use crate::pty::Pty;
 
 const SCRIPTED: &[&str] = &["-c", "model_provider=scripted"];
 
-fn hello(id: u32) -> Value {
+pub(crate) fn hello(id: u32) -> Value {
     json!({"id": id, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}})
 }
 
@@ -109,7 +109,7 @@ fn turn_through_proxy(place: &Place, url: &str) {
     assert_eq!(done.code, Some(0), "{url}: {}", done.stderr);
 }
 
-fn proxy_ask(proxy: &mut crate::program::Running, message: &Value) -> Value {
+pub(crate) fn proxy_ask(proxy: &mut crate::program::Running, message: &Value) -> Value {
     proxy.send(&format!("{message}\n"));
     loop {
         let answer = proxy.message();
@@ -282,7 +282,7 @@ fn a_daemon_that_cannot_start_reports_the_reason() {
 #[test]
 fn a_thread_that_the_daemon_has_open_is_joined() {
     let script = json!([{"items": [{"text": "First."}]}, {"items": [{"text": "Ha", "done": false}, {"hang": true}]},
-        {"items": [{"text": "Third."}]}]);
+        {"items": [{"text": "Third."}]}, {"items": [{"text": "Fourth."}]}]);
     let place = chat::place("", &script);
     let _stopped = Stopped(&place);
     let (code, state) = {
@@ -302,6 +302,10 @@ fn a_thread_that_the_daemon_has_open_is_joined() {
     while proxy.message()["method"] != "turn/completed" {}
     proxy_ask(&mut proxy, &say(4, "two"));
     while proxy.message()["method"] != "item/agentMessage/delta" {}
+    // A thread with a running turn that is not joined is refused with the process id of the daemon.
+    let refused = place.run(&["exec", "--skip-git-repo-check", "resume", &thread, "more"], "");
+    let told = format!("error: This thread is open in another Codex (pid {}). Close it, or", state["pid"]);
+    assert!(refused.stderr.starts_with(&told), "{}", refused.stderr);
     // The running turn can be seen, stopped and followed by another, which the first client receives.
     let mut chat = Pty::start(&place, &["resume", &thread]);
     chat.until("First.");
@@ -315,10 +319,11 @@ fn a_thread_that_the_daemon_has_open_is_joined() {
     let ended = chat.wait();
     assert_eq!(ended.code, Some(0), "{}", ended.text);
     while proxy.message()["params"]["item"]["text"] != "Third." {}
-    // The daemon keeps running, and a thread that is not joined is refused with its process id.
-    let refused = place.run(&["exec", "--skip-git-repo-check", "resume", &thread, "more"], "");
-    let told = format!("error: This thread is open in another Codex (pid {}). Close it, or", state["pid"]);
-    assert!(refused.stderr.starts_with(&told), "{}", refused.stderr);
+    // The daemon keeps running, gives the idle thread away, and takes it back.
+    let resumed = place.run(&["exec", "--skip-git-repo-check", "resume", &thread, "more"], "");
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "First.\n"), "{}", resumed.stderr);
+    proxy_ask(&mut proxy, &say(5, "five"));
+    while proxy.message()["params"]["item"]["text"] != "Fourth." {}
 }
 
 #[test]

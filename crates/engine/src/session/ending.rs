@@ -1,16 +1,24 @@
-//! Ends turns and the thread: interrupts, the last events of a turn, and turns that are left for later.
+//! Ends turns and the thread: interrupts, the last events of a turn, turns that are left for later, and an idle thread
+//! that is given to another process and taken back.
 
 use std::sync::Arc;
 
 use codex_log::{Abort, Body, ItemId, Outcome};
-use codex_thread::{HistoryMode, OpenQuestions};
+use codex_thread::{
+    ClientProfile, ExplicitOverrides, HistoryMode, InitialHistory, OpenQuestions, ThreadRequest, TurnStart,
+};
 use codex_tools::lifecycle::{CallEvent, ToolOutput};
 use codex_wire::response::Message;
 
 use super::Session;
+use super::calls::give;
+use super::conversations::Conversations;
 use super::running::{INTERRUPTED, unsaved};
-use crate::prepared_thread::asks_first;
+use super::spending;
+use crate::open_error::OpenError;
+use crate::prepared_thread::{PreparedThread, ResumedWork, asks_first, told_under};
 use crate::review;
+use crate::setup::Setup;
 use crate::turn::Input;
 
 impl Session {
@@ -90,6 +98,72 @@ impl Session {
         let is_resting = self.turn.is_none() && !is_due && !has_agents;
         let may_stop = questions == OpenQuestions::Interrupt;
         self.journal.listeners() == 0 && (is_resting || self.only_asks() && (may_stop || self.asks_again()))
+    }
+
+    /// Whether another process may have the thread until its next request here: everything is saved, and nothing is at
+    /// work that could add to it. A thread with agents stays, and so does an agent: their tree needs them.
+    pub(super) fn is_lendable(&self) -> bool {
+        let has_agents = self.setup.child.is_some() || !self.state.agents.children.is_empty();
+        let is_at_work = self.turn.is_some() || self.calls.lifecycle.has_terminals() || self.goals.goal.is_due();
+        self.journal.can_be_wanted()
+            && !has_agents
+            && !is_at_work
+            && !self.state.queue.is_due()
+            && !self.conversations.has_bookmarks()
+            && self.journal.is_saved()
+    }
+
+    /// Gives the idle thread to the process that asks for it.
+    pub(super) async fn lend(&mut self) {
+        self.publish_durably().await;
+        if self.journal.is_saved() {
+            self.journal.lend();
+        }
+    }
+
+    /// Takes the thread back if a request would add to it, and serves the request. If another process keeps the thread,
+    /// the request is refused.
+    pub(super) async fn take_back_for(&mut self, request: ThreadRequest) {
+        if self.journal.is_lent()
+            && request.may_write()
+            && let Err(error) = self.take_back().await
+        {
+            let why = codex_tools::full_message(&error);
+            self.tell_outside_turns(vec![Body::Warning { message: why.clone() }]).await;
+            if let ThreadRequest::Say { reply, .. } = request {
+                give(reply, TurnStart::Refused(why));
+            }
+            return;
+        }
+        self.obey(request).await;
+    }
+
+    /// Opens the thread again, and goes on from what the other process has appended. A turn that it has left open is not
+    /// revived, as a request that begins another one waits.
+    async fn take_back(&mut self) -> Result<(), OpenError> {
+        let thread = self.started.meta.id;
+        let explicit = ExplicitOverrides { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
+        let profile = ClientProfile { asks_again: false, ..self.setup.profile };
+        let initial_history = InitialHistory::Resumed { thread, explicit };
+        let setup = Setup { profile, initial_history, ..self.setup.clone() };
+        let PreparedThread { journal, state, continued, .. } = PreparedThread::prepare(&setup).await?;
+        self.journal.take_up(journal, self.setup.recent_bytes);
+        // A client that counts from zero continues from what it has counted.
+        let counted = std::mem::replace(&mut self.state, state).tokens;
+        self.state.limit_wait = None;
+        let window = self.state.tokens.info.as_ref().map(|info| info.last_token_usage.tokens_in_window());
+        self.conversations = Conversations::default();
+        self.budget = spending::budget_of(&self.setup, &self.state, false);
+        if let Some(continued) = continued {
+            let before = continued.before.map(|before| told_under(&before, &self.profile.settings));
+            self.go_on(ResumedWork { before, unfinished: None, limit_wait: None, ..*continued }, false).await;
+        }
+        self.conversations.window_used = window.unwrap_or_default();
+        if self.setup.profile.counts_from_zero {
+            self.state.tokens = counted;
+        }
+        self.publish_durably().await;
+        Ok(())
     }
 
     /// Whether the running turn waits only for answers of a person.

@@ -165,7 +165,7 @@ impl Session {
         }
     }
 
-    async fn go_on(&mut self, continued: ResumedWork, is_copy: bool) {
+    pub(super) async fn go_on(&mut self, continued: ResumedWork, is_copy: bool) {
         let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished, limit_wait } = continued;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
         self.goals.goal = GoalState::resumed(self.state.goal.as_deref().cloned(), is_followed);
@@ -206,8 +206,7 @@ impl Session {
         let mut retired = None;
         let mut steps = 0_u32;
         while self.turn.is_some() || closing.is_empty() {
-            // A model that streams without a pause must not delay requests or other threads. To yield more often would
-            // cost more: deltas that queue up meanwhile are merged for clients.
+            // A model that streams without a pause must not delay others. To yield more often would cost more.
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_AT_ONCE) {
                 tokio::task::yield_now().await;
@@ -221,6 +220,7 @@ impl Session {
                 Wake::ToolsReady(Some(failed)) => Box::pin(self.stop_with(failed)).await,
                 Wake::BudgetDue => Box::pin(self.budget_due()).await,
                 Wake::Alarm(Alarm::DraftDue) => self.journal.write_draft(),
+                Wake::Alarm(Alarm::Wanted) => Box::pin(self.lend()).await,
                 Wake::Alarm(Alarm::Revoked(reason)) => {
                     Box::pin(self.stop_with(running::revoked(reason))).await;
                     break;
@@ -241,7 +241,7 @@ impl Session {
                     }
                     let _: Result<(), bool> = reply.send(false);
                 }
-                Wake::Request(Some(request)) => Box::pin(self.obey(request)).await,
+                Wake::Request(Some(request)) => Box::pin(self.take_back_for(request)).await,
                 Wake::Idle => Box::pin(self.start_next()).await,
                 Wake::Request(None) => {
                     Box::pin(self.close_turn()).await;
@@ -263,6 +263,7 @@ impl Session {
     async fn wake(&mut self) -> Wake {
         self.count_time();
         let budget_due = self.budget.due_in();
+        let is_lendable = self.is_lendable();
         match &mut self.turn {
             // Requests first: an interrupt must not wait behind a flood of deltas.
             Some(turn) => tokio::select! {
@@ -285,7 +286,7 @@ impl Session {
             None => tokio::select! {
                 biased;
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
-                reason = self.journal.revoked(), if self.journal.is_revocable() => Wake::Alarm(Alarm::Revoked(reason)),
+                alarm = self.journal.claimed(is_lendable) => Wake::Alarm(alarm),
                 order = Calls::next_order(self.calls.agents.as_ref()) => Wake::Agents(order),
                 body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
             },

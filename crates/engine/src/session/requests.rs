@@ -162,7 +162,7 @@ impl Session {
         if let Some(key) = key {
             let taken_in_by = match &start {
                 TurnStart::Joined(running) => running.clone(),
-                TurnStart::Started | TurnStart::Known(_) => turn,
+                TurnStart::Started | TurnStart::Known(_) | TurnStart::Refused(_) => turn,
             };
             self.conversations.expect_key(key, taken_in_by, &self.state);
         }
@@ -407,7 +407,7 @@ impl Session {
         // The entry is gone once its message is in the log; this tells clients.
         self.change_queue(QueueEvent::Removed { id: entry.id.clone() }).await;
         match start {
-            TurnStart::Started => entry.turn(),
+            TurnStart::Started | TurnStart::Refused(_) => entry.turn(),
             TurnStart::Joined(turn) | TurnStart::Known(turn) => turn,
         }
     }

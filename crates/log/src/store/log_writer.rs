@@ -53,6 +53,12 @@ pub trait LogWriter: fmt::Debug + Send {
         None
     }
 
+    /// Completes when another process asks for the thread, which this one may give away while it is idle by dropping the
+    /// writer. `None` if none can ask.
+    fn wanted(&self) -> Option<Pending<()>> {
+        None
+    }
+
     /// Whether lines are stored.
     fn is_kept(&self) -> bool {
         true

@@ -244,6 +244,7 @@ async fn say(thread: &Thread, turn: TurnId, prompt: String) -> Result<TurnId, To
     match thread.say(turn.clone(), content, SettingsChange::default()).await {
         Ok(TurnStart::Started) => Ok(turn),
         Ok(TurnStart::Joined(turn) | TurnStart::Known(turn)) => Ok(turn),
+        Ok(TurnStart::Refused(why)) => Err(ToolResult::error(Some(thread.id()), why)),
         Err(Closed) => Err(ToolResult::error(Some(thread.id()), Closed.to_string())),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use codex_dialects::eq;
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
-use codex_thread::{Closed, LoadedThreads, RewindOutcome, Thread};
+use codex_thread::{Closed, LoadedThreads, RewindOutcome, Thread, TurnStart};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::event::{
     ConversationPathEvent, ErrorEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
@@ -161,7 +161,11 @@ impl Reader {
             self.answer(id, EventMsg::TaskComplete(TaskCompleteEvent::default())).await;
             return Ok(());
         }
-        self.thread.say(TurnId::new(id), items, change).await.map(drop)
+        // The thread has warned already if it was refused, and the client still waits for the end of its submission.
+        if let TurnStart::Refused(_) = self.thread.say(TurnId::new(id.clone()), items, change).await? {
+            self.answer(id, EventMsg::TaskComplete(TaskCompleteEvent::default())).await;
+        }
+        Ok(())
     }
 
     /// Sends input, after the conversation was rewound if the client requests it.

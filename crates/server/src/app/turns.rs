@@ -168,6 +168,7 @@ async fn say(subscriber: &ThreadSubscriber, input: TurnInput) -> Result<Accepted
         TurnStart::Started => AcceptedInput { turn: turn.as_str().to_owned(), is_new: true },
         TurnStart::Joined(running) => AcceptedInput { turn: running.as_str().to_owned(), is_new: true },
         TurnStart::Known(before) => AcceptedInput { turn: before.as_str().to_owned(), is_new: false },
+        TurnStart::Refused(why) => return Err(ErrorObject::invalid(why)),
     })
 }
 

@@ -108,6 +108,11 @@ impl AppClient {
         Self::connect(Arc::clone(&self.folder), self.hello.clone()).await
     }
 
+    /// A client of another server in the same folders.
+    pub(crate) async fn beside(&self) -> Self {
+        Self::connect(Arc::clone(&self.folder), self.hello.clone()).await
+    }
+
     async fn connect(folder: Arc<TempDir>, hello: Hello) -> Self {
         let root = folder.path().canonicalize().expect("it exists");
         let env = Env::from_iter([("TERM", "dumb")]);

@@ -22,6 +22,7 @@ mod app_endless;
 mod app_files;
 mod app_goals;
 mod app_granular;
+mod app_handover;
 mod app_known_items;
 mod app_known_threads;
 mod app_known_ways;

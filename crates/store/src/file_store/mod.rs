@@ -19,11 +19,12 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 
 use crate::export::export_bundle;
+use crate::handover;
 use crate::index::{StoredThreadError, ThreadIndex};
 use crate::partial_file;
 use crate::prompt_file::PromptFile;
 use crate::rollout::{RolloutLines, ends_line, fork, history_after_answer, read_history, read_meta};
-use crate::rollout_file::RolloutFile;
+use crate::rollout_file::{RolloutError, RolloutFile};
 use crate::threads::{SESSIONS, check_path};
 use known::KnownPlaces;
 
@@ -116,7 +117,11 @@ impl ThreadStore for FileStore {
     fn open(&self, thread: ThreadId) -> Result<Opened, StoreError> {
         let path = self.path(thread)?;
         let left = partial_file::hold(&path);
-        let mut file = RolloutFile::reopen_in(self.home(), path)?;
+        let mut file = RolloutFile::reopen_in(self.home(), path).inspect_err(|error| {
+            if matches!(error, RolloutError::Locked { .. }) {
+                handover::ask(self.home(), thread);
+            }
+        })?;
         if left.is_some() {
             partial_file::take_up(&mut file);
         }

@@ -8,6 +8,7 @@ use codex_protocol::v1::turn::{
     InterruptConversationResponse, RemoveConversationListenerParams, SendUserMessageParams, SendUserTurnParams,
 };
 use codex_protocol::v2::empty::Empty;
+use codex_thread::TurnStart;
 use codex_wire::event::TurnAbortReason;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -106,7 +107,10 @@ async fn say(
     }
     crate::app::turns::check_turn(subscriber, &change, &items).await?;
     let said = subscriber.thread.say(crate::app::turns::fresh_turn(), items, change).await;
-    said.map(|_| Empty {}).map_err(|_| not_found(subscriber.thread.id()))
+    match said.map_err(|_| not_found(subscriber.thread.id()))? {
+        TurnStart::Refused(why) => Err(ErrorObject::invalid(why)),
+        TurnStart::Started | TurnStart::Joined(_) | TurnStart::Known(_) => Ok(Empty {}),
+    }
 }
 
 async fn say_under(subscriber: &ThreadSubscriber, params: SendUserTurnParams) -> Result<Empty, ErrorObject> {
