@@ -112,6 +112,19 @@ mod tests {
     }
 
     #[test]
+    fn a_granular_policy_asks_about_tools_only_if_its_switch_is_on() {
+        let policy = |mcp_elicitations: bool| {
+            let switches = json!({"sandbox_approval": false, "rules": false, "mcp_elicitations": mcp_elicitations});
+            serde_json::from_value(json!({"granular": switches})).unwrap()
+        };
+        assert_eq!(judged(AUTO, None, policy(true), &SandboxPolicy::ReadOnly), Judgement::Ask);
+        for sandbox in [SandboxPolicy::ReadOnly, SandboxPolicy::DangerFullAccess] {
+            let Judgement::Refuse(why) = judged(AUTO, None, policy(false), &sandbox) else { panic!("it is refused") };
+            assert!(why.contains("`mcp_elicitations` is off in the approval policy"), "{why}");
+        }
+    }
+
+    #[test]
     fn the_mode_goes_before_the_claims() {
         let (ask, read) = (AskForApproval::OnRequest, SandboxPolicy::ReadOnly);
         let harmless = Some(json!({"readOnlyHint": true}));

@@ -156,14 +156,17 @@ async fn a_question_of_a_server_reaches_a_person_and_the_answer_the_server() {
 }
 
 #[tokio::test]
-async fn a_question_under_never_is_declined_at_once() {
-    let world = World::new(&config("s", "good", ""));
-    let mut thread = world.thread_under(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
-    let Next::Ended(ended) = thread.begin("mcp__s__ask", &json!({})).await else { panic!("nobody is asked") };
-    assert!(ended.output.contains("decline"), "{}", ended.output);
-    let warned =
-        ended.events.iter().any(|body| matches!(body, Body::Warning { message } if message.contains("declined")));
-    assert!(warned, "{:?}", ended.events);
+async fn a_question_that_the_policy_switches_off_is_declined_at_once() {
+    let world = World::new(&config("s", "good", "tools.ask.approval_mode = 'approve'"));
+    let silent = json!({"granular": {"sandbox_approval": true, "rules": true, "mcp_elicitations": false}});
+    let silent = serde_json::from_value(silent).expect("a policy");
+    for policy in [AskForApproval::Never, silent] {
+        let mut thread = world.thread_under(policy, SandboxPolicy::DangerFullAccess);
+        let Next::Ended(ended) = thread.begin("mcp__s__ask", &json!({})).await else { panic!("nobody is asked") };
+        assert!(ended.output.contains("decline"), "{}", ended.output);
+        let is_told = |body: &Body| matches!(body, Body::Warning { message } if message.contains("declined"));
+        assert!(ended.events.iter().any(is_told), "{:?}", ended.events);
+    }
 }
 
 #[tokio::test]

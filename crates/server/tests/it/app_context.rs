@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
-use crate::app_threads::{scripted, start};
+use crate::app_threads::{lines, scripted, start};
 
 async fn say(client: &mut AppClient, thread: &str, context: Value) {
     let input = json!([{"type": "text", "text": "Sum it up."}]);
@@ -13,9 +13,7 @@ async fn say(client: &mut AppClient, thread: &str, context: Value) {
 
 /// The messages of the conversation in a thread's file, with their roles, from the first that a turn has brought.
 async fn messages(client: &mut AppClient, thread: &str) -> Vec<(String, String)> {
-    let path = client.ok("thread/read", json!({"threadId": thread})).await["thread"]["path"].clone();
-    let lines = std::fs::read_to_string(path.as_str().expect("it has a file")).expect("it can be read");
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+    let lines = lines(client, thread).await.into_iter();
     let messages = lines.filter(|line| line["type"] == "response_item" && line["payload"]["type"] == "message");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = messages.map(|line| (text(&line["payload"]["role"]), text(&line["payload"]["content"][0]["text"])));

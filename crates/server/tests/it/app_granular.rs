@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
-use crate::app_threads::scripted;
+use crate::app_threads::{lines, scripted};
 
 const CONFIG: &str = "sandbox_mode = 'read-only'\nfeatures.request_permissions_tool = true\n";
 
@@ -64,9 +64,7 @@ async fn run(client: &mut AppClient, thread: &str, policy: Option<&Value>) -> Ve
 
 /// The outputs that the model was given.
 async fn outputs(client: &mut AppClient, thread: &str) -> Vec<String> {
-    let path = client.ok("thread/read", json!({"threadId": thread})).await["thread"]["path"].clone();
-    let lines = std::fs::read_to_string(path.as_str().expect("it has a file")).expect("it can be read");
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+    let lines = lines(client, thread).await.into_iter();
     lines.filter_map(|line| line["payload"]["output"].as_str().map(str::to_owned)).collect()
 }
 

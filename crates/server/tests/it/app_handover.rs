@@ -6,7 +6,7 @@ use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};
-use crate::app_threads::{scripted, start};
+use crate::app_threads::{lines, scripted, start};
 
 /// The time within which a client of the other server has the thread.
 const A_MOMENT: Duration = Duration::from_secs(1);
@@ -25,12 +25,9 @@ async fn say(client: &mut AppClient, thread: &str, text: &str) {
     assert_eq!(ended["turn"]["status"], "completed", "{ended}");
 }
 
-/// The messages of the user in the thread's file, in order. Every line has to be whole.
+/// The messages of the user in the thread's file, in order.
 async fn said(client: &mut AppClient, thread: &str) -> Vec<String> {
-    let path = client.ok("thread/read", json!({"threadId": thread})).await["thread"]["path"].clone();
-    let text = std::fs::read_to_string(path.as_str().expect("it has a file")).expect("it can be read");
-    assert!(text.ends_with('\n'), "the last line is whole");
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+    let lines = lines(client, thread).await.into_iter();
     let said = lines.filter(|line| line["payload"]["type"] == "user_message");
     said.map(|line| line["payload"]["message"].as_str().expect("a text").to_owned()).collect()
 }

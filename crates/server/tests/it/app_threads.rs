@@ -35,6 +35,14 @@ pub(crate) async fn turn(client: &mut AppClient, thread: &str, text: &str) -> St
     }
 }
 
+/// The lines of a thread's file, all of which have to be whole.
+pub(crate) async fn lines(client: &mut AppClient, thread: &str) -> Vec<Value> {
+    let path = client.ok("thread/read", json!({"threadId": thread})).await["thread"]["path"].clone();
+    let text = std::fs::read_to_string(path.as_str().expect("it has a file")).expect("it can be read");
+    assert!(text.ends_with('\n'), "the last line is whole");
+    text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
+}
+
 fn answers(texts: &[&str]) -> Value {
     texts.iter().map(|text| json!({"items": [{"text": text}]})).collect()
 }
