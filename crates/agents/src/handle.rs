@@ -356,6 +356,13 @@ impl ThreadAgents for AgentHandle {
         }
     }
 
+    fn has_tree(&self) -> bool {
+        match &self.inner.way {
+            Way::Root { sender, .. } => sender.get().is_some(),
+            Way::Child(_) => true,
+        }
+    }
+
     fn is_busy(&self) -> bool {
         self.inner.shared.active.load(Ordering::Relaxed) > 0
     }

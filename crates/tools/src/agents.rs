@@ -52,6 +52,8 @@ pub trait ThreadAgents: ToolSource + fmt::Debug {
     fn charge(&self, used: Used);
     /// The settings of the thread have changed. Agents below it get no wider ones.
     fn settings_changed(&self, settings: &Arc<Settings>);
+    /// Whether its tree is running, which starts with its first call or child.
+    fn has_tree(&self) -> bool;
     /// Whether agents below are at work.
     fn is_busy(&self) -> bool;
     /// Cancels all agents below.

@@ -103,7 +103,8 @@ impl Session {
     /// Whether another process may have the thread until its next request here: everything is saved, and nothing is at
     /// work that could add to it. A thread with agents stays, and so does an agent: their tree needs them.
     pub(super) fn is_lendable(&self) -> bool {
-        let has_agents = self.setup.child.is_some() || !self.state.agents.children.is_empty();
+        let has_tree = self.calls.agents.as_ref().is_some_and(|agents| agents.has_tree());
+        let has_agents = has_tree || self.setup.child.is_some() || !self.state.agents.is_empty();
         let is_at_work = self.turn.is_some() || self.calls.lifecycle.has_terminals() || self.goals.goal.is_due();
         self.journal.can_be_wanted()
             && !has_agents
@@ -158,6 +159,7 @@ impl Session {
             let before = continued.before.map(|before| told_under(&before, &self.profile.settings));
             self.go_on(ResumedWork { before, unfinished: None, limit_wait: None, ..*continued }, false).await;
         }
+        self.attach_agents();
         self.conversations.window_used = window.unwrap_or_default();
         if self.setup.profile.counts_from_zero {
             self.state.tokens = counted;

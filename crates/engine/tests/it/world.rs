@@ -222,6 +222,10 @@ impl ThreadAgents for FakeAgents {
         self.canceled.lock().unwrap_or_else(PoisonError::into_inner).push(reason.to_owned());
     }
 
+    fn has_tree(&self) -> bool {
+        true
+    }
+
     fn is_busy(&self) -> bool {
         false
     }

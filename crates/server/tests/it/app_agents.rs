@@ -9,7 +9,8 @@ use crate::app_threads::start;
 const PLAYS: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                      script = 'script.json'\n";
 
-const NINE: &str = "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'\nfeatures.subagent_tools = true\n";
+pub(crate) const NINE: &str =
+    "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'\nfeatures.subagent_tools = true\n";
 
 /// A client whose model answers by content.
 pub(crate) async fn client(release: ProtocolRelease, config: &str, script: &Value) -> AppClient {
@@ -23,7 +24,7 @@ pub(crate) fn call(id: &str, tool: &str, args: Value) -> Value {
 }
 
 /// The root starts an agent, waits for it and says so. The entry of the child is the third.
-fn spawn_and_await(child: Value) -> Value {
+pub(crate) fn spawn_and_await(child: Value) -> Value {
     json!([
         {"when": "id-await", "items": [{"text": "All done."}]},
         {"when": "id-spawn", "items": [call("id-await", "subagent_await", json!({}))]},

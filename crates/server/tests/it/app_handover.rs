@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
+use crate::app_agents;
 use crate::app_client::{AppClient, Hello};
 use crate::app_threads::{lines, scripted, start};
 
@@ -231,5 +232,24 @@ async fn a_client_that_counts_tokens_from_zero_goes_on_counting() {
     }
     assert_eq!(totals[1], 2 * totals[0], "its own turns are counted, and no others");
     one.end_unread().await;
+    other.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_thread_with_an_agent_stays_where_its_tree_is() {
+    let mut one = app_agents::client(
+        ProtocolRelease::V0166,
+        app_agents::NINE,
+        &app_agents::spawn_and_await(json!([{"text": "They pass."}])),
+    )
+    .await;
+    let thread = start(&mut one).await;
+    app_agents::say(&mut one, &thread, "go").await;
+    app_agents::until_end(&mut one, &thread).await;
+    let mut other = one.beside().await;
+    let (_, message) = other.refused("thread/resume", json!({"threadId": thread})).await;
+    assert!(message.contains("This thread is open in"), "{message}");
+    one.end_unread().await;
+    resume(&mut other, &thread).await;
     other.end_unread().await;
 }
