@@ -24,6 +24,7 @@ pub mod decision;
 pub mod dynamic_tool;
 pub mod error_info;
 pub mod event;
+pub mod foreign_json;
 pub mod forms;
 pub mod goal;
 pub mod history;

@@ -21,7 +21,7 @@ use crate::error_response::{error_of_code, shorten};
 use crate::reasoning_item::ReasoningItem;
 use crate::{ModelError, ModelEvent};
 
-/// The maximum number of bytes of the arguments of one call.
+/// The maximum number of bytes of the arguments of one call, and of a signature.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Decodes one answer of the Messages API.
@@ -97,6 +97,11 @@ impl AnthropicDecoder {
             _ if event.error.is_some() => Err(failed(event.error)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a call is not complete yet.
+    pub(crate) fn has_open_call(&self) -> bool {
+        matches!(self.block, Some((_, Block::Call { .. })))
     }
 
     /// The stream is over.
@@ -177,6 +182,9 @@ impl AnthropicDecoder {
             }
             (Block::Thinking { signature, .. }, "signature_delta") => {
                 signature.push_str(delta.signature.as_deref().unwrap_or_default());
+                if signature.len() > MOST_BYTES {
+                    return Err(invalid_answer(format!("a signature has more than {MOST_BYTES} bytes")));
+                }
             }
             (Block::Call { name, arguments, .. }, "input_json_delta") => {
                 arguments.push_str(delta.partial_json.as_deref().unwrap_or_default());

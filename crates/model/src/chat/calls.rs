@@ -11,7 +11,7 @@ use crate::error_response::shorten;
 /// The maximum number of calls of one answer.
 const MOST_CALLS: usize = 512;
 
-/// The maximum number of bytes of the arguments of one call.
+/// The maximum number of bytes of the arguments of all calls of an answer.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// A chunk of a call. Each member may be missing, and arrive later.
@@ -86,10 +86,10 @@ impl Calls {
             // Some servers send an object instead of a string.
             Some(object) => call.arguments.push_str(object),
         }
-        if call.arguments.len() > MOST_BYTES {
+        let name = shorten(&call.name, 80).to_owned();
+        if self.0.iter().map(|call| call.arguments.len()).sum::<usize>() > MOST_BYTES {
             return Err(invalid_answer(format!(
-                "the call of {} never closes: it has more than {MOST_BYTES} bytes",
-                call.name
+                "the call of {name} never closes: it has more than {MOST_BYTES} bytes"
             )));
         }
         Ok(())

@@ -126,6 +126,11 @@ impl ChatDecoder {
         Ok(())
     }
 
+    /// Whether a call is not complete yet.
+    pub(crate) fn has_open_call(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     fn count(&mut self, usage: Option<&str>) {
         if let Some(usage) = usage.filter(|_| self.counts) {
             self.usage.clear();

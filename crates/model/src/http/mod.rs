@@ -3,12 +3,12 @@
 mod body;
 mod chains;
 mod clients;
+mod decoder;
 mod model_list;
 mod request_sender;
 mod sockets;
 mod stream;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,10 +21,7 @@ use tokio::sync::OnceCell;
 pub use self::clients::http_client;
 use self::{chains::Chains, request_sender::RequestSender, sockets::Sockets, stream::Stage};
 use crate::encoding::RequestFormat;
-use crate::{
-    Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider,
-    ResponsesDecoder, WireKind,
-};
+use crate::{Answer, Model, ModelError, Prompt, Provider, WireKind};
 
 /// A model of a provider that is reached by HTTP.
 ///
@@ -143,50 +140,4 @@ impl WireKind {
 #[must_use]
 pub fn request_body(prompt: &Prompt, wire: WireKind, provider: &str, traits: &ProviderTraits) -> Vec<u8> {
     wire.encode(prompt, &RequestFormat::new(wire.name(), provider, None, traits))
-}
-
-/// Decodes an answer of any API.
-#[derive(Debug)]
-enum Decoder {
-    Responses(Box<ResponsesDecoder>),
-    Chat(Box<ChatDecoder>),
-    Anthropic(Box<AnthropicDecoder>),
-}
-
-impl Decoder {
-    fn new(wire: WireKind, prompt: &Prompt, format: &RequestFormat<'_>) -> Self {
-        let (origin, traits) = (format.origin.clone(), format.traits);
-        // The ids of items tell which answer a later request continues.
-        let keeps_ids = traits.store || format.is_message;
-        let tools = || AnswerTools::new(&prompt.tools, traits);
-        match wire {
-            WireKind::Responses if traits.hosted_tools => {
-                Self::Responses(Box::new(ResponsesDecoder::new(origin, keeps_ids)))
-            }
-            WireKind::Responses => {
-                Self::Responses(Box::new(ResponsesDecoder::new(origin, keeps_ids).without_namespaces(tools())))
-            }
-            WireKind::Chat => {
-                Self::Chat(Box::new(ChatDecoder::new(origin, tools(), traits.thoughts, traits.stream_usage)))
-            }
-            WireKind::Anthropic => Self::Anthropic(Box::new(AnthropicDecoder::new(origin, tools(), traits.thoughts))),
-        }
-    }
-
-    fn decode(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        match self {
-            Self::Responses(decoder) => decoder.decode(data, events),
-            Self::Chat(decoder) => decoder.decode(data, events),
-            Self::Anthropic(decoder) => decoder.decode(data, events),
-        }
-    }
-
-    /// The stream ended without a last event.
-    fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        match self {
-            Self::Responses(_) => Err(ModelError::Disconnected { source: None }),
-            Self::Chat(decoder) => decoder.end(events),
-            Self::Anthropic(decoder) => decoder.end(events),
-        }
-    }
 }

@@ -12,9 +12,10 @@ use reqwest::Response;
 use tokio::task::coop::consume_budget;
 
 use super::{
-    Decoder, Shared,
+    Shared,
     body::ResponseBody,
     chains::StreamingAnswer,
+    decoder::Decoder,
     request_sender::{RequestSender, header_text},
     sockets::{self, Socket, SocketAnswer},
 };

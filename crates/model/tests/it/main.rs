@@ -14,3 +14,4 @@ mod requests;
 mod scripted;
 mod sockets;
 mod stored_answers;
+mod unreadable;
