@@ -76,32 +76,38 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             return None;
         };
         let end = self.searched + offset;
-        let line = self.cut(end);
-        self.start = end + 1;
-        self.searched = self.start;
-        Some(line)
+        Some(self.cut(end, end + 1))
     }
 
     fn take_rest(&mut self) -> Option<Line> {
         if self.start == self.buffer.len() && self.skipped.is_none() {
             return None;
         }
-        let line = self.cut(self.buffer.len());
-        self.start = self.buffer.len();
-        self.searched = self.start;
-        Some(line)
+        Some(self.cut(self.buffer.len(), self.buffer.len()))
     }
 
-    /// The bytes up to `end` as a line.
-    fn cut(&mut self, end: usize) -> Line {
-        let line = &self.buffer[self.start..end];
+    /// Takes the bytes up to `end` as a line; the next one begins at `next`.
+    fn cut(&mut self, end: usize, next: usize) -> Line {
+        let start = std::mem::replace(&mut self.start, next);
+        self.searched = next;
+        let line = &self.buffer[start..end];
         if let Some((skipped, head)) = self.skipped.take() {
             return Line::TooLong { bytes: skipped + line.len() as u64, head };
         }
         if line.len() > self.limit {
             return Line::TooLong { bytes: line.len() as u64, head: head_of(line) };
         }
-        Line::Whole(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
+        let length = line.strip_suffix(b"\r").unwrap_or(line).len();
+        if length <= READ_BYTES {
+            return Line::Whole(line[..length].to_vec());
+        }
+        // A copy of a long line would take as much memory again.
+        let rest = self.buffer.split_off(next);
+        let mut line = std::mem::replace(&mut self.buffer, rest);
+        (self.start, self.searched) = (0, 0);
+        line.truncate(start + length);
+        line.drain(..start);
+        Line::Whole(line)
     }
 
     /// Drops the bytes of returned lines, and those of a line that is already too long.
@@ -191,6 +197,16 @@ mod tests {
         assert_eq!(lines.pop(), Some(whole("ok")));
         assert_eq!(lines.pop().map(long), Some((1000, true)));
         assert_eq!(read_all(&bytes[..1000], vec![7; 200], 10).pop().map(long), Some((1000, true)));
+    }
+
+    #[test]
+    fn a_line_that_is_handed_out_with_its_buffer_leaves_the_rest() {
+        let long = "x".repeat(3 * READ_BYTES);
+        let text = format!("a\n{long}\r\nb\n{long}\n{long}\nc");
+        let expected = [whole("a"), whole(&long), whole("b"), whole(&long), whole(&long), whole("c")];
+        for sizes in [vec![], vec![1000; 2000], vec![READ_BYTES; 20]] {
+            assert_eq!(read_all(text.as_bytes(), sizes, text.len()), expected);
+        }
     }
 
     proptest! {

@@ -14,10 +14,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::in_flight::InFlight;
-use crate::rpc::{self, Incoming, METHOD_NOT_FOUND, REJECTED, RpcError};
+use crate::rpc::{self, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, REJECTED, RpcError};
 
 /// The maximum number of messages about one request that wait for its reader.
 const TOLD: usize = 16;
+/// The maximum length of the text of one progress message.
+const MOST_PROGRESS: usize = 4096;
 /// The maximum number of notices that wait for the task of the server.
 const NOTICES: usize = 4;
 
@@ -30,6 +32,8 @@ pub(crate) enum RequestError {
     Timeout(Duration),
     #[error("the answer has {bytes} bytes, {limit} are allowed")]
     TooLong { bytes: u64, limit: usize },
+    #[error("the answer would take more than {limit} bytes of memory")]
+    TooLarge { limit: usize },
     #[error("the server does not read its input")]
     NotReading,
     #[error("{0}")]
@@ -216,9 +220,13 @@ impl Connection {
     /// Handles a message of the server.
     pub(crate) fn receive(&self, message: Incoming) {
         match message {
-            Incoming::Answer { id, result } => self.settle(id, result.map_err(RequestError::Refused)),
+            Incoming::Answer { id, result } => self.settle(id, result),
             Incoming::Notification { method, params } => self.notified(&method, &params),
             Incoming::Request { id, method, params } => self.requested(id, &method, params),
+            Incoming::TooLarge { id } => {
+                let why = "the parameters take too much memory";
+                let _: bool = self.0.outgoing.send(rpc::refusal(&id, INVALID_REQUEST, why));
+            }
         }
     }
 
@@ -299,7 +307,8 @@ impl Connection {
 /// Progress as one line.
 fn progress_text(params: &Value) -> String {
     let number = |key: &str| params.get(key).and_then(Value::as_f64);
-    let message = params.get("message").and_then(Value::as_str).map(str::to_owned);
+    let message = params.get("message").and_then(Value::as_str);
+    let message = message.map(|text| text[..text.floor_char_boundary(MOST_PROGRESS)].to_owned());
     message.unwrap_or_else(|| match (number("progress"), number("total")) {
         (Some(progress), Some(total)) => format!("{progress} of {total}"),
         (Some(progress), None) => progress.to_string(),

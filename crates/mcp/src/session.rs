@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use codex_wire::foreign_json::tree_bytes;
 use codex_wire::mcp::Tool;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -24,6 +25,10 @@ const DISCOVERY: Duration = Duration::from_secs(1);
 const MOST_TOOLS: usize = 2_000;
 /// The maximum number of pages of one list.
 const MOST_PAGES: usize = 100;
+/// The maximum memory that the entries of one list may take.
+const MOST_LIST: usize = 16 * 1024 * 1024;
+/// The maximum number of tools of which a warning says why they are not offered.
+const MOST_WARNINGS: usize = 20;
 /// The maximum length of a tool's schema, as JSON.
 const MOST_SCHEMA: usize = 128 * 1024;
 /// The maximum length of a tool's description.
@@ -117,16 +122,21 @@ async fn discover(connection: &Connection) -> Option<Introduction> {
 
 /// The tools of a server, and a warning for each that cannot be offered.
 pub(crate) async fn tools(connection: &Connection, within: Duration) -> Result<(Vec<Tool>, Vec<String>), RequestError> {
-    let (mut tools, mut warnings) = (Vec::new(), Vec::new());
-    for entry in entries(connection, "tools/list", "tools", within).await? {
+    let (mut tools, mut warnings, mut unnamed) = (Vec::new(), Vec::new(), 0);
+    let is_whole = entries(connection, "tools/list", "tools", within, |entry| {
         match usable(entry) {
-            Ok(_) if tools.len() == MOST_TOOLS => {
-                warnings.push(format!("only the first {MOST_TOOLS} tools are offered"));
-                break;
-            }
             Ok(tool) => tools.push(tool),
-            Err(why) => warnings.push(why),
+            Err(why) if warnings.len() < MOST_WARNINGS => warnings.push(why),
+            Err(_) => unnamed += 1,
         }
+        tools.len() < MOST_TOOLS
+    });
+    let is_whole = is_whole.await?;
+    if unnamed > 0 {
+        warnings.push(format!("{unnamed} more tools are not offered"));
+    }
+    if !is_whole {
+        warnings.push(format!("only the first {} tools are offered", tools.len()));
     }
     Ok((tools, warnings))
 }
@@ -138,32 +148,43 @@ pub(crate) async fn list<T: DeserializeOwned>(
     key: &str,
     within: Duration,
 ) -> Result<Vec<T>, RequestError> {
-    let entries = entries(connection, method, key, within).await?;
-    Ok(entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
+    let mut list = Vec::new();
+    let keep = |entry| {
+        list.extend(serde_json::from_value(entry));
+        list.len() < MOST_TOOLS
+    };
+    entries(connection, method, key, within, keep).await?;
+    Ok(list)
 }
 
-/// All pages of a list.
+/// Reads the pages of a list, and passes on each entry until `keep` returns false, or they take too much memory.
+/// Returns whether that was all.
 async fn entries(
     connection: &Connection,
     method: &str,
     key: &str,
     within: Duration,
-) -> Result<Vec<Value>, RequestError> {
-    let (mut all, mut params) = (Vec::new(), json!({}));
+    mut keep: impl FnMut(Value) -> bool,
+) -> Result<bool, RequestError> {
+    let (mut room, mut params) = (MOST_LIST, json!({}));
     for _ in 0..MOST_PAGES {
         let mut page = connection.request(method, params.clone(), within).await?;
-        if let Value::Array(entries) = page[key].take() {
-            all.extend(entries);
+        let entries = if let Value::Array(entries) = page[key].take() { entries } else { Vec::new() };
+        let mut entries = entries.into_iter().peekable();
+        while let Some(entry) = entries.next() {
+            let Some(left) = room.checked_sub(tree_bytes(&entry.to_string())) else { return Ok(false) };
+            room = left;
+            if !keep(entry) {
+                return Ok(entries.peek().is_none() && !page["nextCursor"].is_string());
+            }
         }
         match page["nextCursor"].take() {
             // A server that repeats a cursor has no more pages.
-            Value::String(cursor) if all.len() <= MOST_TOOLS && params["cursor"] != *cursor => {
-                params = json!({"cursor": cursor});
-            }
-            _ => break,
+            Value::String(cursor) if params["cursor"] != *cursor => params = json!({"cursor": cursor}),
+            _ => return Ok(true),
         }
     }
-    Ok(all)
+    Ok(false)
 }
 
 /// A tool that a model can be offered, or the reason why it cannot.

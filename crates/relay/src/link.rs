@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_lines::{Line, LineReader};
+use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 use codex_protocol::rpc::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -22,9 +22,6 @@ const READING: Duration = Duration::from_secs(60);
 
 /// The number of lines that may wait to be written to a link.
 pub(crate) const WAITING_LINES: usize = 64;
-
-/// The messages of a server have no limit, because it is as trusted as this one.
-const MAX_LINE_BYTES: usize = usize::MAX / 2;
 
 /// Opens a link and passes lines in both directions until it ends.
 pub(crate) async fn run(
@@ -61,7 +58,7 @@ async fn open(
     let broken = |error: std::io::Error| error.to_string();
     output.write_all(initialize).await.map_err(broken)?;
     output.flush().await.map_err(broken)?;
-    let mut input = LineReader::with_limit(input, MAX_LINE_BYTES);
+    let mut input = LineReader::new(input);
     while let Some(line) = input.next().await.map_err(broken)? {
         let Line::Whole(line) = line else { continue };
         match Incoming::read(&line) {
@@ -85,8 +82,10 @@ async fn read(shared: &Arc<Shared>, link: LinkNumber, mut input: Input) -> Strin
                 let Some(outbox) = shared.outbox() else { return "the client has left".to_owned() };
                 pass_on(&outbox, line).await;
             }
-            // There is no such limit.
-            Ok(Some(Line::TooLong { .. })) => {}
+            // Whoever waits for it would wait for ever, so all are told.
+            Ok(Some(Line::TooLong { bytes, .. })) => {
+                return format!("it sent a line of {bytes} bytes, and {MAX_LINE_BYTES} are allowed");
+            }
             Ok(None) => return "it has hung up".to_owned(),
             Err(error) => return error.to_string(),
         }
@@ -118,9 +117,81 @@ async fn end_of(peers: &dyn Peers, peer: &Peer) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::duplex;
+    use std::sync::Mutex;
+
+    use codex_protocol::v2::initialize::Release;
+    use codex_wire::ids::ThreadId;
+    use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream, duplex};
 
     use super::*;
+    use crate::{ClientView, Pending, Relay};
+
+    /// One other server, which has every thread open and can be dialled once.
+    #[derive(Debug)]
+    struct OneOwner(Mutex<Option<DuplexStream>>);
+
+    impl Peers for OneOwner {
+        fn own_id(&self) -> Option<String> {
+            Some("me".to_owned())
+        }
+
+        fn is_here(&self, _thread: ThreadId) -> bool {
+            false
+        }
+
+        fn owner(&self, _thread: ThreadId) -> Pending<'_, Option<Peer>> {
+            let [id, name, address] = ["x", "owner", "unix:///x"].map(str::to_owned);
+            Box::pin(std::future::ready(Some(Peer { id, name, address })))
+        }
+
+        fn living(&self) -> Pending<'_, Vec<String>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn dial<'a>(&'a self, _peer: &'a Peer) -> Pending<'a, Result<PeerStream, String>> {
+            let stream = self.0.lock().unwrap().take().ok_or_else(|| "it is gone".to_owned());
+            Box::pin(std::future::ready(stream.map(|stream| {
+                let (input, output) = tokio::io::split(stream);
+                (Box::new(input) as _, Box::new(output) as _)
+            })))
+        }
+    }
+
+    /// The owner of a thread could make this server keep a line of any length.
+    #[tokio::test]
+    async fn an_owner_that_sends_an_endless_line_loses_its_link() {
+        let (far, near) = duplex(1 << 20);
+        let view = ClientView { emulate: None, release: Release::V077, dialect: None };
+        let relay = Relay::new(Arc::new(OneOwner(Mutex::new(Some(near)))), view);
+        // The server of this process says nothing.
+        let client = relay.connect(|mut input, output| async move {
+            let read = tokio::io::copy(&mut input, &mut tokio::io::sink()).await;
+            drop(output);
+            read.map(drop)
+        });
+        let (answers, mut requests) = tokio::io::split(client);
+        let thread = ThreadId::fresh();
+        let lines = format!(
+            "{{\"id\":0,\"method\":\"initialize\",\"params\":{{\"clientInfo\":{{\"name\":\"me\"}}}}}}\n\
+             {{\"id\":7,\"method\":\"thread/read\",\"params\":{{\"threadId\":\"{thread}\"}}}}\n"
+        );
+        requests.write_all(lines.as_bytes()).await.unwrap();
+        tokio::spawn(async move {
+            let (input, mut output) = tokio::io::split(far);
+            let mut asked = BufReader::new(input).lines();
+            asked.next_line().await.unwrap();
+            output.write_all(b"{\"id\":0,\"result\":{}}\n").await.unwrap();
+            asked.next_line().await.unwrap();
+            for _ in 0..=MAX_LINE_BYTES >> 20 {
+                output.write_all(&[b'x'; 1 << 20]).await.unwrap();
+            }
+            output.write_all(b"\n").await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let mut answers = BufReader::new(answers).lines();
+        let answer = answers.next_line().await.unwrap().unwrap();
+        assert!(answer.contains("\"id\":7") && answer.contains("it sent a line of 34603008 bytes"), "{answer}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn an_owner_that_does_not_read_loses_its_link() {

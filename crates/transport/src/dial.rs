@@ -182,8 +182,8 @@ impl Dial<'_> {
         let request = self.address.to_string().into_client_request();
         let mut request = request.map_err(|error| self.refused(error.to_string()))?;
         request.headers_mut().insert(AUTHORIZATION, self.ws_header(&mut stream).await?);
-        // The server is trusted with the size of its own messages.
-        let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+        let most = Some(MESSAGE_BYTES);
+        let config = WebSocketConfig::default().max_message_size(most).max_frame_size(most);
         let connected = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
         let (socket, _) = connected.map_err(|error| self.refused(explain(error)))?;
         let (near, far) = duplex(PIPE_BYTES);
@@ -238,7 +238,7 @@ impl Dial<'_> {
                 }
             };
             let reading = async {
-                grpc::stream::receive(response.into_body(), &mut output, usize::MAX / 2).await;
+                grpc::stream::receive(response.into_body(), &mut output, MESSAGE_BYTES).await;
                 let _: io::Result<()> = output.shutdown().await;
             };
             tokio::join!(writing, reading);

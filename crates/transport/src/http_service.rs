@@ -8,16 +8,17 @@ use std::future::Future;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody, to_bytes};
+use axum::body::{Body, HttpBody};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, StatusCode, Uri};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
 use crate::client_stream::TimedWriter;
@@ -30,7 +31,9 @@ use crate::ws::{is_own_name, unauthorized};
 const HEAD_BYTES: usize = 16 * 1024;
 /// The time limit of a connection without a request.
 const BETWEEN_REQUESTS: Duration = Duration::from_secs(60);
-/// The time limit for the body of a request.
+/// Bodies of up to this length do not wait for room.
+const SMALL_BODY: usize = 64 * 1024;
+/// The time limit for the body of a request, and for room for it.
 const BODY: Duration = Duration::from_secs(30);
 
 /// Answers requests.
@@ -132,7 +135,7 @@ impl Connection {
             return overloaded(full);
         }
         let (head, body) = request.into_parts();
-        match read(&head.headers, body, self.limits.message_bytes).await {
+        match self.read(&head.headers, body).await {
             Ok(body) => service.answer(Request::from_parts(head, body)).await.map(Body::new),
             Err(refusal) => refusal.into_response(),
         }
@@ -155,6 +158,27 @@ impl Connection {
         Ok(())
     }
 
+    /// Reads the body of a request. Large ones wait for room, so that many connections take no more memory than one.
+    async fn read(&self, headers: &HeaderMap, body: Incoming) -> Result<Bytes, (StatusCode, String)> {
+        let most = self.limits.message_bytes;
+        let too_large = || (StatusCode::PAYLOAD_TOO_LARGE, format!("a body has at most {most} bytes\n"));
+        let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let length = length.map_or(most, |length| usize::try_from(length).unwrap_or(usize::MAX));
+        if headers.contains_key(CONTENT_LENGTH) && length > most {
+            return Err(too_large());
+        }
+        let reading = async {
+            let room = if length > SMALL_BODY { self.slots.room(length).await } else { None };
+            let capacity = if headers.contains_key(CONTENT_LENGTH) { length } else { 0 };
+            let bytes = collect(body, capacity, most).await?;
+            Some(Bytes::from_owner(RequestBody { bytes, _room: room }))
+        };
+        match timeout(BODY, reading).await {
+            Ok(read) => read.ok_or_else(too_large),
+            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not come in time\n".to_owned())),
+        }
+    }
+
     /// Takes a place for the connection with its first authenticated request.
     fn admit(&self) -> Result<(), String> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,17 +192,29 @@ impl Connection {
     }
 }
 
-/// Reads the body of a request.
-async fn read(headers: &HeaderMap, body: Incoming, most: usize) -> Result<Bytes, (StatusCode, String)> {
-    let too_large = || (StatusCode::PAYLOAD_TOO_LARGE, format!("a body has at most {most} bytes\n"));
-    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > most as u64) {
-        return Err(too_large());
+/// The body of a request, with the room that it takes.
+struct RequestBody {
+    bytes: Vec<u8>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for RequestBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
-    match timeout(BODY, to_bytes(Body::new(body), most)).await {
-        Ok(read) => read.map_err(|_| too_large()),
-        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not come in time\n".to_owned())),
+}
+
+/// Collects a body. The capacity is for its announced length, so that it is not copied while it grows.
+async fn collect(body: Incoming, capacity: usize, most: usize) -> Option<Vec<u8>> {
+    let (mut bytes, mut pieces) = (Vec::with_capacity(capacity), Body::new(body).into_data_stream());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.ok()?;
+        if bytes.len() + piece.len() > most {
+            return None;
+        }
+        bytes.extend_from_slice(&piece);
     }
+    Some(bytes)
 }
 
 fn overloaded(why: String) -> Response {

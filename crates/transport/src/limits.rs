@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use crate::pipe::{MESSAGE_BYTES, STALL};
@@ -64,13 +64,22 @@ pub struct Slots {
     ip: SlotPool,
     /// The reason why no client should come at the moment.
     unready: Arc<Mutex<Option<&'static str>>>,
+    /// Room for the large messages of all clients over HTTP, in kilobytes.
+    messages: Arc<Semaphore>,
 }
 
 impl Slots {
     /// Room for `most` clients over Unix sockets, and for as many over IP addresses.
     #[must_use]
     pub fn new(connections: usize) -> Self {
-        Self { unix: SlotPool::new(connections), ip: SlotPool::new(connections), unready: Arc::default() }
+        let messages = Arc::new(Semaphore::new(MESSAGE_BYTES / 1024));
+        Self { unix: SlotPool::new(connections), ip: SlotPool::new(connections), unready: Arc::default(), messages }
+    }
+
+    /// Waits for room for a message of this length. All clients together have room for one of the maximum length.
+    pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kilobytes = u32::try_from(bytes.min(MESSAGE_BYTES) / 1024).ok()?;
+        Arc::clone(&self.messages).acquire_many_owned(kilobytes).await.ok()
     }
 
     /// Sets the reason why no client should come at the moment, for `/readyz`. Clients that come are served.

@@ -17,6 +17,11 @@ pub(crate) const MESSAGE_BYTES: usize = 32 * 1024 * 1024;
 /// Writes a message as a line. Line breaks within it can only be white space between its parts, because JSON strings
 /// contain none.
 pub(crate) async fn write_line<W: AsyncWrite + Unpin>(output: &mut W, message: &[u8]) -> io::Result<()> {
+    if message.len() > PIPE_BYTES && !message.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        // A copy would take as much memory again.
+        output.write_all(message).await?;
+        return output.write_all(b"\n").await;
+    }
     let mut line = Vec::with_capacity(message.len() + 1);
     line.extend(message.iter().map(|byte| if *byte == b'\n' || *byte == b'\r' { b' ' } else { *byte }));
     line.push(b'\n');

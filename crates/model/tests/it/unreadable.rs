@@ -52,7 +52,7 @@ fn begun_call(wire: WireKind) -> Vec<&'static str> {
 /// The events of an answer that consists of these, without the first one.
 async fn ask(wire: WireKind, events: &[&str]) -> (Vec<ModelEvent>, Option<ModelError>) {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let body = events.iter().flat_map(|event| ["data: ", event, "\n\n"]).collect::<String>();
     let mut provider = Provider::new("mock", raw_server((head.to_owned() + &body).into_bytes()));
     (provider.wire, provider.request_max_retries) = (wire, 0);
     let mut answer = HttpModel::new(provider).ask(prompt("Hello."));

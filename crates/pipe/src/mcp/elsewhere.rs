@@ -15,6 +15,7 @@ use codex_protocol::rpc::Incoming;
 use codex_protocol::v2::request::{McpElicitationParams, ServerRequest};
 use codex_thread::BoxFuture;
 use codex_wire::event::EventMsg;
+use codex_wire::foreign_json;
 use codex_wire::ids::{RequestId, ThreadId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -98,7 +99,7 @@ impl TurnElsewhere {
             thread,
             server,
             turn: String::new(),
-            lines: LineReader::with_limit(input, MAX_LINE_BYTES),
+            lines: LineReader::new(input),
             outbox: Arc::new(outbox),
             last_request: 0,
             queue: VecDeque::new(),
@@ -149,9 +150,8 @@ impl TurnElsewhere {
         loop {
             match self.lines.next().await {
                 Ok(Some(Line::Whole(line))) => return Some(line),
-                // There is no such limit.
-                Ok(Some(Line::TooLong { .. })) => {}
-                Ok(None) | Err(_) => return None,
+                // The turn may have lost its end, so it counts as broken off.
+                Ok(Some(Line::TooLong { .. }) | None) | Err(_) => return None,
             }
         }
     }
@@ -174,7 +174,10 @@ impl TurnElsewhere {
                 && id == number
             {
                 let result = result.map_err(|error| error.message)?;
-                return Ok(result.and_then(|result| serde_json::from_str(result.get()).ok()).unwrap_or_default());
+                return Ok(result.and_then(|result| foreign_json::read(result.get()).ok()).unwrap_or_default());
+            }
+            if self.queue.iter().map(Vec::len).sum::<usize>() + line.len() > MAX_LINE_BYTES {
+                return Err(format!("server {} sent too much before its answer", self.server));
             }
             self.queue.push_back(line);
         }

@@ -1,7 +1,9 @@
 //! JSON-RPC 2.0 as MCP uses it: messages in and out.
 
+use codex_wire::foreign_json;
 use codex_wire::ids::RequestId;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A line that is not JSON.
@@ -12,6 +14,9 @@ pub(super) const INVALID_REQUEST: i64 = -32600;
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 /// Invalid parameters.
 pub(super) const INVALID_PARAMS: i64 = -32602;
+
+/// The maximum memory that the parameters of a request, or the result of an answer, may take.
+const MOST_PARAMS: usize = 16 * 1024 * 1024;
 
 /// A message of the client.
 #[derive(Debug, PartialEq)]
@@ -58,41 +63,67 @@ impl RpcError {
     }
 }
 
+/// The members that matter, still encoded. All others are skipped without being kept.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// A member that is there, even if it is null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
 /// Decodes the messages of a line: one, or an array of them as version 2025-03-26 allows.
 pub(super) fn read(line: &[u8]) -> Vec<Result<Incoming, Malformed>> {
-    match serde_json::from_slice(line) {
-        Ok(Value::Array(messages)) if !messages.is_empty() => messages.into_iter().map(read_one).collect(),
-        Ok(message) => vec![read_one(message)],
-        Err(error) => {
-            let error = RpcError::new(PARSE_ERROR, format!("the line is not JSON: {error}"));
-            vec![Err(Malformed { id: None, error })]
-        }
+    let refused = |code, why| vec![Err(Malformed { id: None, error: RpcError::new(code, why) })];
+    let message: &RawValue = match serde_json::from_slice(line) {
+        Ok(message) => message,
+        Err(error) => return refused(PARSE_ERROR, format!("the line is not JSON: {error}")),
+    };
+    if !message.get().starts_with('[') {
+        return vec![read_one(message)];
+    }
+    match foreign_json::read::<Vec<&RawValue>>(message.get()) {
+        Ok(messages) if messages.is_empty() => vec![read_one(message)],
+        Ok(messages) => messages.into_iter().map(read_one).collect(),
+        Err(error) => refused(INVALID_REQUEST, format!("the messages cannot be read: {error}")),
     }
 }
 
-fn read_one(message: Value) -> Result<Incoming, Malformed> {
+fn read_one(message: &RawValue) -> Result<Incoming, Malformed> {
     let malformed = |id, why: &str| Malformed { id, error: RpcError::new(INVALID_REQUEST, why) };
-    let Value::Object(mut message) = message else {
+    if !message.get().starts_with('{') {
         return Err(malformed(None, "a message is an object"));
-    };
-    let id = match message.remove("id") {
-        None | Some(Value::Null) => None,
-        Some(id) => {
-            Some(serde_json::from_value(id).map_err(|_| malformed(None, "an id must be a string or an integer"))?)
-        }
-    };
-    let params = match message.remove("params") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(params)) => params,
+    }
+    let Envelope { id, method, params, result, error } =
+        serde_json::from_str(message.get()).map_err(|error| malformed(None, &error.to_string()))?;
+    let id = id.map(|id| serde_json::from_str(id.get())).transpose();
+    let id: Option<RequestId> = id.map_err(|_| malformed(None, "an id must be a string or an integer"))?;
+    let method = method.and_then(|method| serde_json::from_str(method.get()).ok());
+    let params = match params.map(RawValue::get) {
+        None => Map::new(),
+        Some(params) if params.starts_with('{') => foreign_json::read_within(params, MOST_PARAMS)
+            .map_err(|error| malformed(id.clone(), &format!("`params` cannot be read: {error}")))?,
         Some(_) => return Err(malformed(id, "`params` is an object")),
     };
-    match (id, message.remove("method")) {
-        (Some(id), Some(Value::String(method))) => Ok(Incoming::Request { id, method, params }),
-        (None, Some(Value::String(method))) => Ok(Incoming::Notification { method, params }),
-        (Some(id), None) if message.contains_key("result") || message.contains_key("error") => {
-            Ok(Incoming::Response { id, result: message.remove("result") })
+    match (id, method) {
+        (Some(id), Some(method)) => Ok(Incoming::Request { id, method, params }),
+        (None, Some(method)) => Ok(Incoming::Notification { method, params }),
+        (Some(id), None) if result.is_some() || error.is_some() => {
+            let result = result.and_then(|result| foreign_json::read_within(result.get(), MOST_PARAMS).ok());
+            Ok(Incoming::Response { id, result })
         }
-        (id, _) => Err(malformed(id, "a message has a `method`, a `result` or an `error`")),
+        (id, None) => Err(malformed(id, "a message has a `method`, a `result` or an `error`")),
     }
 }
 
@@ -173,6 +204,25 @@ mod tests {
         assert_eq!(code(json!({"id": 1.5, "method": "x"})), Err((None, INVALID_REQUEST)));
         assert_eq!(code(json!([])), Err((None, INVALID_REQUEST)));
         assert_eq!(read(b"{")[0].as_ref().map_err(|bad| bad.error.code), Err(PARSE_ERROR));
+    }
+
+    /// A body of 30 MB used to become a gigabyte of values.
+    #[test]
+    fn a_message_that_would_take_too_much_memory_is_refused() {
+        let much = format!("[{}0]", "0,".repeat(1 << 20));
+        let refused = |line: String| {
+            let Err(Malformed { id, error }) = read(line.as_bytes()).remove(0) else { panic!("it was read") };
+            assert_eq!(error.code, INVALID_REQUEST, "{}", error.message);
+            id
+        };
+        let id = Some(RequestId::Integer(3));
+        assert_eq!(refused(format!(r#"{{"id":3,"method":"tools/list","params":{{"x":{much}}}}}"#)), id);
+        assert_eq!(refused(much.clone()), None);
+        assert_eq!(refused(format!(r#"{{"id":{much},"method":"ping"}}"#)), None);
+        let ignored = read(format!(r#"{{"id":3,"method":"ping","x":{much}}}"#).as_bytes()).remove(0);
+        assert!(matches!(ignored, Ok(Incoming::Request { params, .. }) if params.is_empty()));
+        let answer = read(format!(r#"{{"id":3,"result":{much}}}"#).as_bytes()).remove(0);
+        assert!(matches!(answer, Ok(Incoming::Response { result: None, .. })));
     }
 
     #[test]
