@@ -3,7 +3,7 @@
 
 import { LONGEST_MS, answer, encode } from "./approvals.js";
 import { request, response } from "./router.js";
-import { threadId } from "./shapes.js";
+import { byteLength, threadId } from "./shapes.js";
 import { Transcript, eventOf } from "./transcript.js";
 import { VERSION } from "./version.js";
 
@@ -11,7 +11,7 @@ const NOISE_BYTES = 64 * 1024;
 const MOST_QUESTIONS = 256;
 const OVERLOADED = -32001;
 const RETRIES_MS = [100, 300, 1000, 3000];
-const DELTA_CHARACTERS = 4 * 1024 * 1024;
+const DELTA_BYTES = 4 * 1024 * 1024;
 const MOST_EVENTS = 10_000;
 const LOOK_BACK = 32;
 
@@ -48,18 +48,19 @@ const replaces = (old, event) =>
 export class Events {
   #events = [];
   #head = 0;
-  #characters = 0;
+  #deltaBytes = 0;
   #leftOut = 0;
   #closed = false;
   #waiting = [];
 
   push(event) {
     if (event.type === "delta") {
-      if (this.#characters + event.text.length > DELTA_CHARACTERS) {
+      const bytes = byteLength(event.text);
+      if (this.#deltaBytes + bytes > DELTA_BYTES) {
         this.#leftOut += 1;
         return;
       }
-      this.#characters += event.text.length;
+      this.#deltaBytes += bytes;
       const end = Math.max(this.#head, this.#events.length - LOOK_BACK);
       for (let at = this.#events.length - 1; at >= end && this.#events[at].type === "delta"; at -= 1) {
         if (isSamePiece(this.#events[at], event)) {
@@ -100,7 +101,7 @@ export class Events {
         this.#events = this.#events.slice(this.#head);
         this.#head = 0;
       }
-      if (event.type === "delta") this.#characters -= event.text.length;
+      if (event.type === "delta") this.#deltaBytes -= byteLength(event.text);
       return event;
     }
     if (this.#leftOut === 0) return undefined;

@@ -42,11 +42,19 @@ export function ofText(diff) {
   return parts.map(ofFile).filter((file) => file !== undefined);
 }
 
+/** A text without the quotes at its ends. */
+function withoutQuotes(text) {
+  let [start, end] = [0, text.length];
+  while (text[start] === '"') start += 1;
+  while (end > start && text[end - 1] === '"') end -= 1;
+  return text.slice(start, end);
+}
+
 function ofFile(text) {
   const head = text.split("\n@@ ", 1)[0].split("\n");
   const named = (mark, side) => {
     const line = head.find((one) => one.startsWith(mark));
-    const name = line?.slice(mark.length).trimEnd().replace(/^"+|"+$/g, "");
+    const name = line && withoutQuotes(line.slice(mark.length).trimEnd());
     if (name === undefined || name === "/dev/null") return undefined;
     return name.startsWith(side) ? name.slice(side.length) : name;
   };

@@ -1,6 +1,6 @@
 // A thread as readable text, with the headings of `codex threads export`. A text cannot end the block that it is shown in.
 
-import { get } from "./shapes.js";
+import { get, jsonText } from "./shapes.js";
 import { statusOf } from "./timeline.js";
 
 /** The most bytes that are shown of an output. */
@@ -116,7 +116,7 @@ function call(name, item) {
   const texts = parts.map((part) => get(part, "text")).filter((text) => typeof text === "string");
   const error = get(members.error, "message");
   const result = typeof error === "string" ? error : texts.join("\n");
-  const shown = typeof given === "string" ? given : JSON.stringify(given);
+  const shown = typeof given === "string" ? given : jsonText(given);
   return `**Call of ${code(name)}**${outcome(item)}\n\n${cut(shown)}${cut(result)}`;
 }
 

@@ -104,17 +104,41 @@ function durationMembers(value) {
   return first(["approximate", "pretty", "human"].map((name) => get(value, name))) ?? first(Object.values(value));
 }
 
+// Each part of a number is matched in one way only: otherwise a long one that does not fit takes quadratic time.
+const AMOUNT = /(\d+(?:\.\d*)?|\.\d+)(?![\d.])\s*(\p{L}*)\s*/uy;
+
 /** Reads `1.5s`, `250ms`, `~30s`, `2m 3s`; a number alone is milliseconds. */
 function durationText(value) {
-  let rest = value.trim().replace(/^[~≈]+/, "").trim();
-  let [total, parts] = [0, 0];
-  while (rest !== "") {
-    const match = /^(\d+\.?\d*|\.\d+)(?![\d.])\s*(\p{L}*)\s*/u.exec(rest);
+  const rest = value.trim().replace(/^[~≈]+/, "").trim();
+  let [total, at] = [0, 0];
+  while (at < rest.length) {
+    AMOUNT.lastIndex = at;
+    const match = AMOUNT.exec(rest);
     const unit = match && UNITS.get(match[2]);
     if (!match || unit === undefined) return undefined;
     total += Number(match[1]) * unit;
-    parts += 1;
-    rest = rest.slice(match[0].length);
+    at = AMOUNT.lastIndex;
   }
-  return parts > 0 ? Math.floor(total) : undefined;
+  return rest === "" ? undefined : Math.floor(total);
+}
+
+/** The number of bytes of a text in UTF-8. */
+export function byteLength(text) {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit > 0x7f) bytes += 1;
+    // Each half of a pair counts two.
+    if (unit > 0x7ff && (unit < 0xd800 || unit > 0xdfff)) bytes += 1;
+  }
+  return bytes;
+}
+
+/** A value as JSON; a note in place of one that is nested too deep to be written. */
+export function jsonText(value) {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return "(nested too deep to be shown)";
+  }
 }

@@ -7,16 +7,25 @@ import { get, isObject } from "./shapes.js";
 
 const MOST_NOTED = 100;
 const MOST_PARTS = 10_000;
+/** The questions of a thread that are kept; the oldest give way. */
+const MOST_QUESTIONS = 1000;
+/** The last items of a turn among which one without a name is looked for. */
+const LOOK_BACK = 256;
 const UNNAMED_KINDS = ["agentMessage", "reasoning", "userMessage"];
 
 const textOf = (value, name) => (typeof get(value, name) === "string" ? value[name] : "");
 const copied = (members) => ({ ...members });
+
+const placesOf = (list) => new Map(list.map(({ id }, at) => [id, at]));
 
 /** An item, with the dialect that told it best so far and the one that tells its deltas. */
 class Item {
   constructor(id, members, isComplete, teller) {
     Object.assign(this, { id, members, isComplete, teller, deltas: undefined, beganMs: undefined });
   }
+
+  /** Lists that were made here, so that they may grow in place. */
+  #own = new Map();
 
   get kind() {
     return textOf(this.members, "type");
@@ -35,7 +44,9 @@ class Item {
   }
 
   #growAt(name, index, text) {
-    const parts = Array.isArray(this.members[name]) ? [...this.members[name]] : [];
+    const known = this.members[name];
+    const parts = known !== undefined && known === this.#own.get(name) ? known : Array.isArray(known) ? [...known] : [];
+    this.#own.set(name, parts);
     if (index < MOST_PARTS) {
       while (parts.length <= index) parts.push("");
       parts[index] = (typeof parts[index] === "string" ? parts[index] : "") + text;
@@ -46,16 +57,39 @@ class Item {
 
 /** A turn. */
 class Turn {
+  /** The last place of each id. */
+  #places;
+
   constructor(id, status = "inProgress", error = null, items = []) {
     Object.assign(this, { id, status, error, items });
+    this.#places = placesOf(items);
+  }
+
+  #lastOpen(teller, fits = () => true) {
+    for (let at = this.items.length - 1; at >= 0 && at >= this.items.length - LOOK_BACK; at -= 1) {
+      const item = this.items[at];
+      if (!item.isComplete && item.teller === teller && fits(item)) return at;
+    }
+    return -1;
   }
 
   #open(kind, teller) {
-    return this.items.findLastIndex((item) => !item.isComplete && item.kind === kind && item.teller === teller);
+    return this.#lastOpen(teller, (item) => item.kind === kind);
   }
 
   #position(id) {
-    return this.items.findLastIndex((item) => item.id === id);
+    return this.#places.get(id) ?? -1;
+  }
+
+  #add(item) {
+    this.#places.set(item.id, this.items.length);
+    this.items.push(item);
+  }
+
+  /** Drops the items of a kind that only the old queue has told. */
+  forget(kind) {
+    this.items = this.items.filter((item) => item.teller !== Teller.OLD_QUEUE || item.kind !== kind);
+    this.#places = placesOf(this.items);
   }
 
   #newId(kind, id) {
@@ -73,7 +107,7 @@ class Turn {
     const at = id === "" ? this.#open(kind, teller) : this.#position(id);
     if (at < 0) {
       const name = this.#newId(kind, id);
-      this.items.push(new Item(name, { ...members, id: name }, isComplete, teller));
+      this.#add(new Item(name, { ...members, id: name }, isComplete, teller));
       return;
     }
     const item = this.items[at];
@@ -90,10 +124,10 @@ class Turn {
   grow({ item: id, part, index, text, teller }) {
     const kind = KIND_OF_PART[part];
     let at = id === "" ? this.#open(kind, teller) : this.#position(id);
-    if (at < 0 && id === "") at = this.items.findLastIndex((item) => !item.isComplete && item.teller === teller);
+    if (at < 0 && id === "") at = this.#lastOpen(teller);
     if (at < 0) {
       const name = this.#newId(kind, id);
-      this.items.push(new Item(name, { type: kind, id: name }, false, teller));
+      this.#add(new Item(name, { type: kind, id: name }, false, teller));
       at = this.items.length - 1;
     }
     const item = this.items[at];
@@ -118,6 +152,8 @@ class Thread {
   errors = [];
   questions = [];
   #named = new Set();
+  /** The last place of each turn's id. */
+  #places = new Map();
 
   get runningTurn() {
     const last = this.turns.at(-1);
@@ -128,13 +164,16 @@ class Thread {
     const { turns, ...members } = value;
     // Not by assignment: a member may have the name `__proto__`.
     this.members = { ...this.members, ...members };
-    if (isWhole) this.turns = (Array.isArray(turns) ? turns : []).map(storedTurn);
+    if (!isWhole) return;
+    this.turns = (Array.isArray(turns) ? turns : []).map(storedTurn);
+    this.#places = placesOf(this.turns);
   }
 
   startTurn(id) {
-    const known = this.turns.findLast((turn) => turn.id === id);
-    if (known) return known;
+    const known = this.#places.get(id);
+    if (known !== undefined) return this.turns[known];
     const turn = new Turn(id);
+    this.#places.set(id, this.turns.length);
     this.turns.push(turn);
     return turn;
   }
@@ -168,8 +207,7 @@ class Thread {
       if (this.#named.has(kind)) return;
     } else if (UNNAMED_KINDS.includes(kind) && !this.#named.has(kind)) {
       this.#named.add(kind);
-      const turn = this.turn(turnId);
-      turn.items = turn.items.filter((item) => item.teller !== Teller.OLD_QUEUE || item.kind !== kind);
+      this.turn(turnId).forget(kind);
     }
     this.turn(turnId).tell(textOf(members, "id"), members, teller, isComplete, atMs);
   }
@@ -260,7 +298,8 @@ export class State {
       case "asked": {
         const thread = this.#at(event.thread);
         const { id, method, params } = event;
-        thread.questions = [...thread.questions.filter((question) => question.id !== id), { id, method, params }];
+        const others = thread.questions.filter((question) => question.id !== id).slice(1 - MOST_QUESTIONS);
+        thread.questions = [...others, { id, method, params }];
         return;
       }
       case "resolved": {

@@ -6,10 +6,13 @@ import { isId, notification, request, response } from "./router.js";
 /** The longest line that is kept. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const NEWLINE = 10;
+/** The length of a buffer that is kept for the next line. */
+const KEPT_BYTES = 1024 * 1024;
 
 /** Cuts bytes into lines and reads them. */
 export class Transcript {
-  #pieces = [];
+  /** The beginning of a line, in a buffer that grows: pieces of one byte would take a hundred times as much. */
+  #rest = new Uint8Array(0);
   #kept = 0;
   #skipped = -1;
 
@@ -40,34 +43,42 @@ export class Transcript {
     if (this.#skipped >= 0) this.#skipped += bytes.length;
     else if (this.#kept + bytes.length > MAX_LINE_BYTES) {
       this.#skipped = this.#kept + bytes.length;
-      [this.#pieces, this.#kept] = [[], 0];
+      [this.#rest, this.#kept] = [new Uint8Array(0), 0];
     } else if (bytes.length > 0) {
-      // A copy: the reader may use its buffer again.
-      this.#pieces.push(bytes.slice());
+      this.#grow(this.#kept + bytes.length);
+      this.#rest.set(bytes, this.#kept);
       this.#kept += bytes.length;
     }
+  }
+
+  #grow(length) {
+    if (length <= this.#rest.length) return;
+    const more = new Uint8Array(Math.max(length, Math.min(2 * this.#rest.length, MAX_LINE_BYTES)));
+    more.set(this.#rest.subarray(0, this.#kept));
+    this.#rest = more;
   }
 
   #take(messages) {
     if (this.#skipped >= 0) {
       messages.push({ type: "noise", bytes: this.#skipped, why: "a line is too long" });
     } else if (this.#kept > 0) {
-      const message = readLine(joined(this.#pieces, this.#kept));
+      const message = readLine(this.#rest.subarray(0, this.#kept));
       if (message !== undefined) messages.push(message);
     }
-    [this.#pieces, this.#kept, this.#skipped] = [[], 0, -1];
+    // A long line must not keep its memory for ever.
+    if (this.#rest.length > KEPT_BYTES) this.#rest = new Uint8Array(0);
+    [this.#kept, this.#skipped] = [0, -1];
   }
 }
 
-function joined(pieces, length) {
-  if (pieces.length === 1) return pieces[0];
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+const BLANKS = new Set([9, 10, 12, 13, 32]);
+
+/** Bytes without the white space at their ends. */
+function trimmed(bytes) {
+  let [start, end] = [0, bytes.length];
+  while (start < end && BLANKS.has(bytes[start])) start += 1;
+  while (end > start && BLANKS.has(bytes[end - 1])) end -= 1;
+  return bytes.subarray(start, end);
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -82,7 +93,7 @@ const wellFormed = (_, value) => {
 export function readLine(bytes) {
   const noise = (why) => ({ type: "noise", bytes: bytes.length, why });
   try {
-    const line = decoder.decode(bytes).replace(/^[ \t\r\n\f]+|[ \t\r\n\f]+$/g, "");
+    const line = decoder.decode(trimmed(bytes));
     if (line === "") return undefined;
     const value = JSON.parse(line, /\\u[dD]/.test(line) ? wellFormed : undefined);
     return messageOf(value, noise);

@@ -10,23 +10,27 @@ from itertools import islice
 
 from .events import Delta, Diff, Event, Note, Other, Plan, RateLimits, Unknown, Usage
 
-#: The most characters of deltas that wait.
-DELTA_CHARACTERS = 4 * 1024 * 1024
+#: The most bytes of deltas that wait.
+DELTA_BYTES = 4 * 1024 * 1024
 #: The most events that wait; further ones that concern no thread are left out.
 MOST_EVENTS = 10_000
 #: The number of queued events that are searched for an earlier delta of the same item.
 LOOK_BACK = 32
 
 
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 class _Pieces:
     """A delta whose text is joined only when it is read."""
 
-    __slots__ = ("delta", "texts", "length")
+    __slots__ = ("delta", "texts", "size")
 
     def __init__(self, delta: Delta) -> None:
         self.delta = delta
         self.texts = [delta.text]
-        self.length = len(delta.text)
+        self.size = _size(delta.text)
 
     def continues_with(self, other: Delta) -> bool:
         own = self.delta
@@ -64,7 +68,7 @@ class Events:
 
     def __init__(self) -> None:
         self._waiting: deque[Event | _Pieces] = deque()
-        self._characters = 0
+        self._delta_bytes = 0
         self._left_out = 0
         self._closed = False
         self._more = asyncio.Event()
@@ -88,16 +92,17 @@ class Events:
             self._waiting.append(event)
 
     def _take_delta(self, delta: Delta) -> None:
-        if self._characters + len(delta.text) > DELTA_CHARACTERS:
+        size = _size(delta.text)
+        if self._delta_bytes + size > DELTA_BYTES:
             self._left_out += 1
             return
-        self._characters += len(delta.text)
+        self._delta_bytes += size
         for earlier in islice(reversed(self._waiting), LOOK_BACK):
             if not isinstance(earlier, _Pieces):
                 break
             if earlier.continues_with(delta):
                 earlier.texts.append(delta.text)
-                earlier.length += len(delta.text)
+                earlier.size += size
                 return
         self._waiting.append(_Pieces(delta))
 
@@ -105,7 +110,7 @@ class Events:
         if self._waiting:
             event = self._waiting.popleft()
             if isinstance(event, _Pieces):
-                self._characters -= event.length
+                self._delta_bytes -= event.size
                 return event.joined()
             return event
         if self._left_out == 0:

@@ -168,7 +168,12 @@ def _call(name: str, item: Item) -> str:
 def _shown(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return "(nested too deep to be shown)"
 
 
 def _cut(text: str, language: str = "") -> str:

@@ -106,7 +106,8 @@ UNITS: dict[str, float] = {
     **dict.fromkeys(("us", "µs"), 1e-3),
     "ns": 1e-6,
 }
-AMOUNT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(?![0-9.])\s*([^\W\d_]*)\s*")
+# Each part of a number is matched in one way only: otherwise a long one that does not fit takes quadratic time.
+AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?![0-9.])\s*([^\W\d_]*)\s*")
 
 
 def duration_ms(value: Any) -> int | None:

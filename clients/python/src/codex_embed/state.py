@@ -4,6 +4,7 @@ alone, not on when they came or how their bytes were cut."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from . import events
@@ -12,6 +13,10 @@ from .events import KIND_OF_PART, Delta, Event, Members, RequestId, Teller
 #: The most errors of a thread, and the most unknown methods, that are kept.
 MOST_NOTED = 100
 MOST_PARTS = 10_000
+#: The questions of a thread that are kept; the oldest give way.
+MOST_QUESTIONS = 1000
+#: The last items of a turn among which one without a name is looked for.
+LOOK_BACK = 256
 UNNAMED_KINDS = ("agentMessage", "reasoning", "userMessage")
 
 
@@ -91,7 +96,7 @@ class Turn:
         self._places = {item.id: at for at, item in enumerate(self.items)}
 
     def _last(self, fits: Callable[[Item], bool]) -> Item | None:
-        return next((item for item in reversed(self.items) if fits(item)), None)
+        return next((item for item in islice(reversed(self.items), LOOK_BACK) if fits(item)), None)
 
     def _open(self, kind: str, teller: Teller) -> Item | None:
         return self._last(lambda item: not item.is_complete and item.kind == kind and item.teller == teller)
@@ -165,6 +170,7 @@ class Thread:
         self.errors: list[str] = []
         self.questions: list[events.Asked] = []
         self._named: set[str] = set()
+        self._places: dict[str, int] = {}
 
     @property
     def running_turn(self) -> Turn | None:
@@ -175,13 +181,13 @@ class Thread:
         if is_whole:
             turns = value.get("turns")
             self.turns = [_stored_turn(turn) for turn in (turns if isinstance(turns, list) else [])]
+            self._places = {turn.id: at for at, turn in enumerate(self.turns)}
 
     def start_turn(self, id: str) -> Turn:
-        for turn in reversed(self.turns):
-            if turn.id == id:
-                return turn
-        self.turns.append(Turn(id))
-        return self.turns[-1]
+        at = self._places.setdefault(id, len(self.turns))
+        if at == len(self.turns):
+            self.turns.append(Turn(id))
+        return self.turns[at]
 
     def turn(self, id: str) -> Turn:
         """The turn of a name; the last one if it has none."""
@@ -305,7 +311,7 @@ class State:
             case events.Asked():
                 thread = self.thread(event.thread)
                 thread.resolve(event.id)
-                thread.questions.append(event)
+                thread.questions = [*thread.questions[1 - MOST_QUESTIONS :], event]
             case events.Resolved():
                 self.thread(event.thread).resolve(event.id)
             case _:

@@ -4,7 +4,7 @@
 
 mod reduce;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value, json};
@@ -33,7 +33,12 @@ pub struct Thread {
     questions: Vec<Question>,
     /// The kinds of items that are told by name, so that events without a name repeat them.
     named: Vec<&'static str>,
+    /// The last place of each turn's id.
+    places: Places,
 }
+
+/// The places of a list by id, because a server may send many.
+type Places = HashMap<String, usize>;
 
 /// A turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +47,8 @@ pub struct Turn {
     status: String,
     error: Value,
     items: Vec<Item>,
+    /// The last place of each item's id.
+    places: Places,
 }
 
 /// An item.

@@ -2,11 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Item, Question, State, Thread, Turn};
+use super::{Item, Places, Question, State, Thread, Turn};
 use crate::event::{Delta, Event, Members, Part, Teller};
 
 /// The most names of unknown methods, and of errors of a thread, that are kept.
 const MOST_NOTED: usize = 100;
+
+/// The most questions of a thread that are kept; the oldest give way.
+const MOST_QUESTIONS: usize = 1000;
+
+/// The last items of a turn among which one without a name is looked for.
+const LOOK_BACK: usize = 256;
 
 /// The kinds of items that events without a name tell.
 const UNNAMED_KINDS: [&str; 3] = ["agentMessage", "reasoning", "userMessage"];
@@ -39,6 +45,7 @@ impl State {
                 let (id, method, params) = (id.clone(), method.clone(), params.clone());
                 let questions = &mut self.at(thread).questions;
                 questions.retain(|question| question.id != id);
+                questions.drain(..(questions.len() + 1).saturating_sub(MOST_QUESTIONS));
                 questions.push(Question { id, method, params });
             }
             Event::Resolved { thread, id } => self.at(thread).questions.retain(|question| question.id != *id),
@@ -61,6 +68,7 @@ impl State {
         let earlier: Vec<Turn> = turns.into_iter().filter(is_new).map(stored_turn).collect();
         let count = earlier.len();
         known.turns.splice(0..0, earlier);
+        known.places = places(known.turns.iter().map(Turn::id));
         count
     }
 
@@ -79,6 +87,7 @@ impl Thread {
         if is_whole {
             let turns = value.get("turns").and_then(Value::as_array).into_iter().flatten();
             self.turns = turns.cloned().map(stored_turn).collect();
+            self.places = places(self.turns.iter().map(Turn::id));
         }
     }
 
@@ -91,15 +100,15 @@ impl Thread {
         }
     }
 
-    /// Events are mostly about the last turn.
     fn place(&self, id: &str) -> Option<usize> {
-        self.turns.iter().rposition(|turn| turn.id == id)
+        self.places.get(id).copied()
     }
 
     fn start_turn(&mut self, id: &str) -> &mut Turn {
         let place = self.place(id).unwrap_or_else(|| {
             let (status, error) = ("inProgress".to_owned(), Value::Null);
-            self.turns.push(Turn { id: id.to_owned(), status, error, items: Vec::new() });
+            self.turns.push(Turn { id: id.to_owned(), status, error, items: Vec::new(), places: Places::new() });
+            self.places.insert(id.to_owned(), self.turns.len() - 1);
             self.turns.len() - 1
         });
         &mut self.turns[place]
@@ -143,8 +152,9 @@ impl Thread {
             && !self.named.contains(&unnamed)
         {
             self.named.push(unnamed);
-            let items = &mut self.turn(turn).items;
-            items.retain(|item| item.teller != Teller::OldQueue || item.kind() != unnamed);
+            let turn = self.turn(turn);
+            turn.items.retain(|item| item.teller != Teller::OldQueue || item.kind() != unnamed);
+            turn.places = places(turn.items.iter().map(Item::id));
         }
         let turn = self.turn(turn);
         turn.tell(id, members, teller, is_complete);
@@ -164,13 +174,26 @@ impl Thread {
 
 impl Turn {
     fn position(&self, id: &str) -> Option<usize> {
-        self.items.iter().rposition(|item| item.id == id)
+        self.places.get(id).copied()
+    }
+
+    fn add(&mut self, item: Item) -> usize {
+        let place = self.items.len();
+        self.places.insert(item.id.clone(), place);
+        self.items.push(item);
+        place
+    }
+
+    /// The last open item of a dialect that fits.
+    fn last_open(&self, teller: Teller, fits: impl Fn(&Item) -> bool) -> Option<usize> {
+        let last = self.items.iter().enumerate().rev().take(LOOK_BACK);
+        let mut open = last.filter(|(_, item)| !item.is_complete && item.teller == teller);
+        open.find(|(_, item)| fits(item)).map(|(place, _)| place)
     }
 
     /// The open item of a kind that a dialect tells without a name.
     fn open_item(&self, kind: &str, teller: Teller) -> Option<usize> {
-        let is_it = |item: &Item| !item.is_complete && item.kind() == kind && item.teller == teller;
-        self.items.iter().rposition(is_it)
+        self.last_open(teller, |item| item.kind() == kind)
     }
 
     fn tell(&mut self, id: &str, members: &Members, teller: Teller, is_complete: bool) {
@@ -180,7 +203,7 @@ impl Turn {
             let mut members = members.clone();
             let id = if id.is_empty() { format!("{}-{}", kind, self.items.len() + 1) } else { id.to_owned() };
             members.insert("id".to_owned(), json!(id));
-            self.items.push(Item { id, members, is_complete, teller, deltas: None, began_ms: None });
+            self.add(Item { id, members, is_complete, teller, deltas: None, began_ms: None });
             return;
         };
         let item = &mut self.items[place];
@@ -201,8 +224,7 @@ impl Turn {
 
     fn grow(&mut self, delta: &Delta) {
         let place = if delta.item.is_empty() {
-            self.open_item(delta.part.kind(), delta.teller)
-                .or_else(|| self.items.iter().rposition(|item| !item.is_complete && item.teller == delta.teller))
+            self.open_item(delta.part.kind(), delta.teller).or_else(|| self.last_open(delta.teller, |_| true))
         } else {
             self.position(&delta.item)
         };
@@ -213,15 +235,7 @@ impl Turn {
             let mut members = Members::new();
             members.insert("type".to_owned(), json!(kind));
             members.insert("id".to_owned(), json!(id));
-            self.items.push(Item {
-                id,
-                members,
-                is_complete: false,
-                teller: delta.teller,
-                deltas: None,
-                began_ms: None,
-            });
-            self.items.len() - 1
+            self.add(Item { id, members, is_complete: false, teller: delta.teller, deltas: None, began_ms: None })
         });
         let item = &mut self.items[place];
         if item.is_complete || *item.deltas.get_or_insert(delta.teller) != delta.teller {
@@ -278,12 +292,18 @@ fn end_of(turn: &Value) -> &str {
 fn stored_turn(mut turn: Value) -> Turn {
     let items = turn.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
     let text = |name: &str| turn.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let items: Vec<Item> = items.into_iter().filter_map(stored_item).collect();
     Turn {
         id: text("id"),
         status: end_of(&turn).to_owned(),
         error: turn.get("error").cloned().unwrap_or_default(),
-        items: items.into_iter().filter_map(stored_item).collect(),
+        places: places(items.iter().map(Item::id)),
+        items,
     }
+}
+
+fn places<'a>(ids: impl Iterator<Item = &'a str>) -> Places {
+    ids.enumerate().map(|(place, id)| (id.to_owned(), place)).collect()
 }
 
 /// An item of a stored turn; none if it is no object.
@@ -297,4 +317,44 @@ fn stored_item(item: Value) -> Option<Item> {
         teller: Teller::Items,
         deltas: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Each event used to be compared with all items of its turn: 20,000 took half a minute.
+    #[test]
+    fn a_turn_may_have_many_items_and_a_thread_many_turns() {
+        const MANY: usize = 20_000;
+        let (began, mut state) = (Instant::now(), State::default());
+        let (thread, turn, teller) = ("t".to_owned(), "u".to_owned(), Teller::Items);
+        for at in 0..MANY {
+            let id = format!("i{at}");
+            let item = Members::from_iter([("type".to_owned(), json!("agentMessage")), ("id".to_owned(), json!(id))]);
+            let (thread, turn) = (thread.clone(), turn.clone());
+            state.apply(&Event::ItemCompleted { thread: thread.clone(), turn, item, teller, at_ms: Some(1) });
+            let unnamed = Delta {
+                thread: thread.clone(),
+                turn: "u".to_owned(),
+                item: String::new(),
+                part: Part::Summary(0),
+                text: "y".to_owned(),
+                teller: Teller::OldQueue,
+            };
+            state.apply(&Event::Delta(Box::new(unnamed)));
+            let (id, method) = (codex_wire::ids::RequestId::String(id), "m".to_owned());
+            state.apply(&Event::Asked { thread, id, method, params: Value::Null });
+        }
+        for at in 0..MANY {
+            state.apply(&Event::TurnStarted { thread: thread.clone(), turn: format!("v{at}") });
+        }
+        let known = state.thread("t").unwrap();
+        assert_eq!(known.turns().len(), MANY + 1);
+        assert_eq!(known.turns()[0].items().iter().filter(|item| item.kind() == "agentMessage").count(), MANY);
+        assert_eq!(known.questions().len(), MOST_QUESTIONS);
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
 }
