@@ -8019,6 +8019,8 @@ export namespace v2 {
     threadId: string;
     /** The turn; the running one if omitted. */
     turnId?: string | null;
+    /** Whether the agents of the thread continue. They are stopped with its turn otherwise. */
+    keepAgents?: boolean;
   };
 
   export type TurnInterruptResponse = Empty;

@@ -368,7 +368,7 @@ impl ThreadAgents for AgentHandle {
     }
 
     fn cancel_below(&self, reason: &str) {
-        self.inner.tell(Input::BudgetUsedUp { agent: self.inner.agent, reason: reason.to_owned() });
+        self.inner.tell(Input::CancelBelow { agent: self.inner.agent, reason: reason.to_owned() });
     }
 
     fn close(&self) -> BoxFuture<'static, Vec<Body>> {

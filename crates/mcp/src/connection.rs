@@ -308,7 +308,7 @@ impl Connection {
 fn progress_text(params: &Value) -> String {
     let number = |key: &str| params.get(key).and_then(Value::as_f64);
     let message = params.get("message").and_then(Value::as_str);
-    let message = message.map(|text| text[..text.floor_char_boundary(MOST_PROGRESS)].to_owned());
+    let message = message.map(|text| rpc::shortened(text, MOST_PROGRESS).to_owned());
     message.unwrap_or_else(|| match (number("progress"), number("total")) {
         (Some(progress), Some(total)) => format!("{progress} of {total}"),
         (Some(progress), None) => progress.to_string(),

@@ -91,10 +91,16 @@ pub(crate) fn read(line: &[u8]) -> Option<Incoming> {
 fn answer_of(result: Option<&RawValue>, error: Option<&RawValue>) -> Option<Result<Value, RequestError>> {
     if let Some(error) = error {
         let mut error: RpcError = serde_json::from_str(error.get()).ok()?;
-        error.message.truncate(error.message.floor_char_boundary(MOST_ERROR));
+        error.message = shortened(&error.message, MOST_ERROR).to_owned();
         return Some(Err(error.into()));
     }
     Some(tree(result, MAX_TREE_BYTES).map_err(|_| RequestError::TooLarge { limit: MAX_TREE_BYTES }))
+}
+
+/// The beginning of a text, of at most this many bytes.
+pub(crate) fn shortened(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
 }
 
 /// The number of the request that the start of a message answers, for messages that are too long to keep.

@@ -82,7 +82,7 @@ async fn read(shared: &Arc<Shared>, link: LinkNumber, mut input: Input) -> Strin
                 let Some(outbox) = shared.outbox() else { return "the client has left".to_owned() };
                 pass_on(&outbox, line).await;
             }
-            // Whoever waits for it would wait for ever, so all are told.
+            // Its request would wait for ever, so the link ends, and all of its requests with it.
             Ok(Some(Line::TooLong { bytes, .. })) => {
                 return format!("it sent a line of {bytes} bytes, and {MAX_LINE_BYTES} are allowed");
             }

@@ -195,12 +195,20 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Answer { question, answer, reply }).await
     }
 
-    /// Stops the running turn and returns when it has ended; false if none was running.
+    /// Stops the running turn and the agents below, and returns when the turn has ended; false if neither was at work.
     ///
     /// # Errors
     /// When the thread has ended.
     pub async fn interrupt(&self) -> Result<bool, Closed> {
-        self.ask(|reply| ThreadRequest::Interrupt { reply }).await
+        self.ask(|reply| ThreadRequest::Interrupt { keeps_agents: false, reply }).await
+    }
+
+    /// Stops the running turn alone; the agents below continue. False if no turn was running.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn interrupt_turn_alone(&self) -> Result<bool, Closed> {
+        self.ask(|reply| ThreadRequest::Interrupt { keeps_agents: true, reply }).await
     }
 
     /// Drops the last turns; false if a turn is running or fewer turns are known since the last compaction.

@@ -114,7 +114,7 @@ pub enum ThreadRequest {
     RunUserShell { turn: TurnId, command: String, timeout: Option<Duration>, reply: oneshot::Sender<bool> },
     Inject { items: Vec<ResponseItem>, reply: oneshot::Sender<bool> },
     Answer { question: QuestionName, answer: Answer, reply: oneshot::Sender<bool> },
-    Interrupt { reply: oneshot::Sender<bool> },
+    Interrupt { keeps_agents: bool, reply: oneshot::Sender<bool> },
     RollBack { turns: usize, reply: oneshot::Sender<bool> },
     SetGoal { change: Box<GoalChange>, reply: oneshot::Sender<Result<Goal, GoalError>> },
     ClearGoal { reply: oneshot::Sender<bool> },

@@ -123,7 +123,7 @@ impl TreeTask {
             Input::Call { .. }
             | Input::CallDropped(_)
             | Input::Launched { .. }
-            | Input::BudgetUsedUp { .. }
+            | Input::CancelBelow { .. }
             | Input::Tick
             | Input::Close => return self.step(input),
         };

@@ -104,8 +104,8 @@ pub enum Input {
     Lost {
         agent: AgentId,
     },
-    /// A budget of an agent is exhausted, for which the agents below it work.
-    BudgetUsedUp {
+    /// A person has stopped an agent, or its budget is exhausted: the agents below it work for nothing.
+    CancelBelow {
         agent: AgentId,
         reason: String,
     },
@@ -207,7 +207,7 @@ impl Tree {
             Input::Read { agent, mail } => self.read(agent, &mail),
             Input::Heard { agent } => self.interrupt_waits(agent),
             Input::Lost { agent } => self.lost(agent),
-            Input::BudgetUsedUp { agent, reason } => self.cancel_below(agent, &reason),
+            Input::CancelBelow { agent, reason } => self.cancel_below(agent, &reason),
             Input::Tick => {}
             Input::Close => self.close(),
         }

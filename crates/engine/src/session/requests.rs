@@ -59,7 +59,7 @@ impl Session {
             }
             ThreadRequest::Inject { items, reply } => give(reply, self.inject(items).await),
             ThreadRequest::Answer { question, answer, reply } => give(reply, self.answer(&question, answer).await),
-            ThreadRequest::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
+            ThreadRequest::Interrupt { keeps_agents, reply } => give(reply, self.interrupt(keeps_agents).await),
             ThreadRequest::RollBack { turns, reply } => {
                 let gone = if self.turn.is_none() { self.state.conversation.last_turns(turns) } else { None };
                 let done = gone.is_some();

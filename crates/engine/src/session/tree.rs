@@ -102,6 +102,17 @@ impl Session {
         }
     }
 
+    /// Stops the running turn for a person, and the agents below. Returns whether a turn was running, or agents of a root
+    /// were at work.
+    pub(super) async fn interrupt(&mut self, keeps_agents: bool) -> bool {
+        let had_turn = self.stop(Abort::Interrupted).await;
+        let Some(agents) = self.calls.agents.as_ref().filter(|_| !keeps_agents) else { return had_turn };
+        let had_agents = self.setup.child.is_none() && agents.is_busy();
+        // The calls of the turn have ended, so that none of them starts another agent.
+        agents.cancel_below("the user interrupted the turn");
+        had_turn || had_agents
+    }
+
     /// The history for a copy of this thread.
     fn shared_history(&self) -> SharedHistory {
         let (state, position) = (self.state.clone(), self.journal.position());

@@ -166,7 +166,7 @@ async fn a_wait_is_over_at_once_when_its_turn_is_interrupted() {
     client.say("1", "Go.").await;
     client.until(|body| matches!(body, Body::ItemStarted(item) if item.id().as_str() == "id-await")).await;
     let begun = Instant::now();
-    assert_eq!(client.thread.interrupt().await, Ok(true));
+    assert_eq!(client.thread.interrupt_turn_alone().await, Ok(true));
     assert!(matches!(outcome(&client.until_ended().await), Outcome::Aborted(_)));
     assert_eq!(begun.elapsed().as_secs(), 0);
     client.until(|body| matches!(body, Body::Agent(event) if matches!(**event, AgentEvent::Result(_)))).await;

@@ -259,6 +259,9 @@ pub struct TurnInterruptParams {
     /// The turn; the running one if omitted.
     #[serde(default, alias = "turn_id")]
     pub turn_id: Option<String>,
+    /// Whether the agents of the thread continue. They are stopped with its turn otherwise.
+    #[serde(default, alias = "keep_agents")]
+    pub keep_agents: bool,
 }
 
 /// The thread of a review.

@@ -200,7 +200,9 @@ async fn interrupt(subscriber: &mut ThreadSubscriber, params: TurnInterruptParam
     if let Some(turn) = params.turn_id.filter(|_| subscriber.connection.release() == ProtocolRelease::V0166) {
         check_running(subscriber, &turn).await?;
     }
-    match subscriber.thread.interrupt().await {
+    let thread = &subscriber.thread;
+    let stopped = if params.keep_agents { thread.interrupt_turn_alone().await } else { thread.interrupt().await };
+    match stopped {
         Ok(true) => Ok(Empty {}),
         Ok(false) => Err(ErrorObject::invalid("no active turn to interrupt")),
         Err(_) => Err(closed(subscriber)),

@@ -235,6 +235,61 @@ async fn a_root_that_is_tightened_reaches_the_running_turn_of_a_child() {
     client.end_unread().await;
 }
 
+/// Starts a turn in which a child runs a command that waits for a file, and the root waits for the child.
+async fn busy_child(client: &mut AppClient) -> (String, String) {
+    let root = start(client).await;
+    say(client, &root, "Have somebody look.").await;
+    loop {
+        let message = client.next().await;
+        if message["method"] == "item/started" && message["params"]["item"]["id"] == "id-first" {
+            let child = message["params"]["threadId"].as_str().expect("a child has a thread");
+            return (root, child.to_owned());
+        }
+    }
+}
+
+/// A child used to go on, and to spend, after its root was stopped.
+#[tokio::test]
+async fn an_interrupt_of_a_root_stops_its_agents() {
+    let script = spawn_and_await(json!([shell_after("id-first", "go", "touch one")]));
+    let mut client = client(ProtocolRelease::V0166, NINE, &script).await;
+    let (root, child) = busy_child(&mut client).await;
+    client.ok("turn/interrupt", json!({"threadId": root})).await;
+    let messages = until_end(&mut client, &child).await;
+    let end = messages.last().expect("there is an end");
+    assert_eq!(end["params"]["turn"]["status"], "interrupted", "{end}");
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn an_interrupt_may_spare_the_agents() {
+    let script = spawn_and_await(json!([shell_after("id-first", "go", "touch one")]));
+    let mut entries = script.as_array().expect("a list").clone();
+    entries.insert(2, json!({"when": "id-first", "items": [{"text": "Done."}]}));
+    let mut client = client(ProtocolRelease::V0166, NINE, &json!(entries)).await;
+    let (root, child) = busy_child(&mut client).await;
+    client.ok("turn/interrupt", json!({"threadId": root, "keepAgents": true})).await;
+    std::fs::write(client.work("go"), "").expect("a file");
+    let messages = until_end(&mut client, &child).await;
+    let end = messages.last().expect("there is an end");
+    assert_eq!(end["params"]["turn"]["status"], "completed", "{end}");
+    assert!(client.work("one").exists());
+    client.end_unread().await;
+}
+
+/// An agent that works while its root has nothing to do is stopped with it, too.
+#[tokio::test]
+async fn an_interrupt_of_an_idle_root_stops_its_agents() {
+    let script = spawn_and_await(json!([shell_after("id-first", "go", "touch one")]));
+    let mut client = client(ProtocolRelease::V0166, NINE, &script).await;
+    let (root, child) = busy_child(&mut client).await;
+    client.ok("turn/interrupt", json!({"threadId": root, "keepAgents": true})).await;
+    client.ok("turn/interrupt", json!({"threadId": root})).await;
+    let messages = until_end(&mut client, &child).await;
+    assert_eq!(messages.last().expect("there is an end")["params"]["turn"]["status"], "interrupted");
+    client.end_unread().await;
+}
+
 /// Two children write one file at the same time, with a command and a patch.
 #[tokio::test]
 async fn agents_that_write_one_file_are_named_in_a_warning() {

@@ -4305,6 +4305,8 @@ class TurnInterruptParams(_TurnInterruptParamsRequired, total=False):
 
     # The turn; the running one if omitted.
     turnId: str | None
+    # Whether the agents of the thread continue. They are stopped with its turn otherwise.
+    keepAgents: bool
 
 
 class TurnPlanStep(TypedDict):

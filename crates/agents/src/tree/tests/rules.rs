@@ -373,7 +373,7 @@ fn a_used_up_budget_cancels_everything_below() {
     let mut world = world(Limits::default());
     child(&mut world, ROOT);
     child(&mut world, ONE);
-    world.input(Input::BudgetUsedUp { agent: ROOT, reason: "no tokens".to_owned() });
+    world.input(Input::CancelBelow { agent: ROOT, reason: "no tokens".to_owned() });
     assert_eq!((status(&world, ONE), status(&world, TWO)), (SubagentStatus::Canceled, SubagentStatus::Canceled));
     let agent = world.tree.agent(ONE).expect("it is there");
     assert_eq!(agent.reason.as_deref(), Some("no tokens"));
