@@ -214,6 +214,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("approvals_reviewer"),
     own("approval_timeout_sec"),
     own("wait_for_limits"),
+    own("max_turn_requests"),
     partly("sandbox_mode", &["read-only"]),
     own("sandbox_workspace_write.writable_roots"),
     own("sandbox_workspace_write.network_access"),

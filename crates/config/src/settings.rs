@@ -60,7 +60,12 @@ pub struct ModelConfig {
     pub corrections: BTreeMap<String, ModelCorrection>,
     /// `wait_for_limits`: whether a turn waits until an exhausted allowance is restored.
     pub waits_for_limits: bool,
+    /// `max_turn_requests`: the maximum number of requests to the model in one turn.
+    pub turn_requests: u32,
 }
+
+/// The default of `max_turn_requests`: more than a day of work needs.
+const DEFAULT_TURN_REQUESTS: u32 = 1000;
 
 impl ModelConfig {
     pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
@@ -79,6 +84,7 @@ impl ModelConfig {
             verbosity: root.word("model_verbosity")?,
             corrections: root.map("models", ModelCorrection::read)?,
             waits_for_limits: root.bool("wait_for_limits")?.unwrap_or(false),
+            turn_requests: root.integer("max_turn_requests", 1..)?.unwrap_or(DEFAULT_TURN_REQUESTS),
         })
     }
 }

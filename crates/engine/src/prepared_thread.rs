@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chrono::{SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use codex_log::history::{ForkPoint, History};
 use codex_log::store::{Opened, StoreErrorKind};
 use codex_thread::{ExplicitOverrides, HistoryMode, InitialHistory};
@@ -391,7 +391,7 @@ fn meta(setup: &Setup) -> SessionMeta {
     let child = setup.child.as_deref();
     SessionMeta {
         id: child.map_or_else(ThreadId::fresh, |child| child.thread),
-        timestamp: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
+        timestamp: DateTime::<Utc>::from(codex_wire::time::now()).to_rfc3339_opts(SecondsFormat::Millis, true),
         cwd: setup.cwd.clone(),
         originator: setup.originator.clone(),
         cli_version: env!("CARGO_PKG_VERSION").to_owned(),

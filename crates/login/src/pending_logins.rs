@@ -12,7 +12,6 @@ use codex_wire::tokens::RateLimitSnapshot;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use crate::{Accounts, Issuer, LoginError, LoginOptions};
 
@@ -49,7 +48,7 @@ impl Accounts {
 
     /// Runs a login in the background until it ends or is cancelled.
     fn go_on(&self, login: impl Future<Output = Result<(), LoginError>> + Send + 'static) -> (String, Ended) {
-        let id = Uuid::now_v7().to_string();
+        let id = codex_wire::ids::fresh_uuid().to_string();
         let (cancel, cancelled) = oneshot::channel();
         let (ended, end) = oneshot::channel();
         let (accounts, name) = (self.clone(), id.clone());

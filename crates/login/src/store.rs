@@ -8,7 +8,6 @@ use codex_config::{Auth, CredentialsStore, Home, LoginConfig, Tokens};
 use codex_files::Stamp;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use crate::LoginError;
 use crate::keyring_access::{Keyring, KeyringError, call, system_keyring};
@@ -168,7 +167,7 @@ impl LoginStore {
     fn mark(&self) {
         let folder = self.home.run();
         let _: std::io::Result<()> = std::fs::create_dir_all(&folder)
-            .and_then(|()| std::fs::write(folder.join("auth.changed"), Uuid::now_v7().to_string()));
+            .and_then(|()| std::fs::write(folder.join("auth.changed"), codex_wire::ids::fresh_uuid().to_string()));
     }
 }
 

@@ -167,7 +167,8 @@ impl Client {
                     }
                     CallEvent::Ended(_, ToolOutput::Text(text)) => return Ok(text),
                     CallEvent::Ended(_, ToolOutput::Parts(parts)) => return Ok(format!("{parts:?}")),
-                    CallEvent::Emit(_) | CallEvent::TurnStopped | CallEvent::GoalReported(_) => {}
+                    CallEvent::Emit(_) | CallEvent::Failed(_) | CallEvent::TurnStopped | CallEvent::GoalReported(_) => {
+                    }
                 }
             }
             if events.is_empty() {

@@ -9,7 +9,6 @@ use codex_config::{AccountError, BegunLogin, Pending};
 use codex_login::{LoginRequest, OauthError, ServerLogin};
 use codex_tools::servers::ServerLoginRequest;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 /// The logins that wait, by the name of the server: the id of each, and what ends it when it is dropped.
 #[derive(Default)]
@@ -25,7 +24,7 @@ pub(crate) async fn begin(
     let ServerLoginRequest { name, scopes, timeout } = request;
     waiting.remove(&name, None);
     let pending = login.begin(LoginRequest { scopes, timeout }).await.map_err(told)?;
-    let (url, id) = (pending.url().to_owned(), Uuid::now_v7().to_string());
+    let (url, id) = (pending.url().to_owned(), codex_wire::ids::fresh_uuid().to_string());
     let (cancel, cancelled) = oneshot::channel();
     let (ended, end) = oneshot::channel();
     waiting.insert(name.clone(), id.clone(), cancel);

@@ -169,4 +169,8 @@ impl Call for Lookup {
     fn stop(&mut self) -> Vec<Effect> {
         Vec::new()
     }
+
+    fn is_quiet(&self) -> bool {
+        true
+    }
 }

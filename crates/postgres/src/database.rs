@@ -115,7 +115,7 @@ struct Network {
 
 impl Network {
     fn new(config: Config, tls: Option<Tls>) -> Self {
-        let (session, mut marked) = (Uuid::now_v7().to_string(), config.clone());
+        let (session, mut marked) = (codex_wire::ids::fresh_uuid().to_string(), config.clone());
         let options = config.get_options().map(|options| format!("{options} ")).unwrap_or_default();
         marked.options(format!("{options}-c {SESSION_SETTING}={session}"));
         Self { config, marked, session, is_unmarked: AtomicBool::new(false), tls, news: Arc::default() }

@@ -259,7 +259,7 @@ impl Lease {
             return Ok(owner);
         }
         let address = self.state().address.clone();
-        let (owner, sent) = (Uuid::now_v7(), Cell::new(Instant::now()));
+        let (owner, sent) = (codex_wire::ids::fresh_uuid(), Cell::new(Instant::now()));
         let registered = pool.run(async |connection| {
             // The lease counts from the attempt that has succeeded: the database may have been away for long.
             sent.set(Instant::now());
@@ -418,7 +418,8 @@ mod tests {
     async fn a_lease_that_cannot_be_renewed_ends_before_others_may_take_over() {
         let options = PoolOptions { patience: HALT, is_plain: false };
         let pool = Rc::new(Pool::new(Box::new(Away), "codex".to_owned(), "there".to_owned(), options));
-        let (lease, owner, thread) = (Lease::new("server".to_owned(), |_| {}), Uuid::now_v7(), ThreadId::fresh());
+        let (lease, owner, thread) =
+            (Lease::new("server".to_owned(), |_| {}), codex_wire::ids::fresh_uuid(), ThreadId::fresh());
         lease.state().owner = Some(owner);
         let revocation = lease.enter(thread, owner).unwrap();
         assert!(lease.enter(thread, owner).is_none(), "a thread has one writer");

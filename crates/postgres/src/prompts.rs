@@ -58,7 +58,7 @@ pub(crate) fn entry(parts: &Parts, known: u64, offset: usize) -> Result<Option<H
 
 /// Adds a prompt, and removes the oldest ones beyond a number of bytes.
 pub(crate) fn add(parts: &Parts, thread: ThreadId, text: &str, max_bytes: Option<u64>) -> Result<(), PostgresError> {
-    let (id, thread, text) = (Uuid::now_v7(), Uuid::from(thread), without_nul(text));
+    let (id, thread, text) = (codex_wire::ids::fresh_uuid(), Uuid::from(thread), without_nul(text));
     let most = max_bytes.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
     parts.database.wait(move |pool| async move {
         pool.run(async |connection| {

@@ -171,7 +171,7 @@ pub(crate) async fn open(pool: &Pool, connection: &Connection) -> Result<Tables,
 /// Gives restored tables a new incarnation.
 pub(crate) async fn declare_restored(connection: &Connection, tables: &Tables) -> Result<(), Failure> {
     let (made_in, here) = &tables.places;
-    connection.execute(RESTORED, &[&Uuid::now_v7(), here, made_in]).await?;
+    connection.execute(RESTORED, &[&codex_wire::ids::fresh_uuid(), here, made_in]).await?;
     Ok(())
 }
 
@@ -207,7 +207,7 @@ async fn create(connection: &Connection, is_plain: bool, uses_locks: bool) -> Re
         // Writing to a text cannot fail.
         let _ = writeln!(partitions, "CREATE TABLE @.lines_{number} PARTITION OF @.lines {values};");
     }
-    let incarnation = Uuid::now_v7();
+    let incarnation = codex_wire::ids::fresh_uuid();
     let here = if is_plain { here!() } else { here!(cluster) };
     let row = format!("INSERT INTO @.store VALUES (true, {VERSION}, '{incarnation}', {here});");
     let schema = format!("CREATE SCHEMA IF NOT EXISTS {};", connection.schema());

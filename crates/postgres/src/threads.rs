@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use codex_log::store::{Entry, LineSource, ReadFrom};
 use codex_store::SummaryReader;
 use codex_wire::ids::ThreadId;
@@ -89,7 +89,7 @@ const HEAD_LINES: usize = 100;
 
 /// The time of a thread that starts now, as in file names.
 pub(crate) fn now_as_began() -> String {
-    Utc::now().format("%Y-%m-%dT%H-%M-%S").to_string()
+    DateTime::<Utc>::from(codex_wire::time::now()).format("%Y-%m-%dT%H-%M-%S").to_string()
 }
 
 /// Prepares a new thread. Its row is made by its first commit.
@@ -206,7 +206,7 @@ pub(crate) fn check_unused(parts: &Parts, thread: ThreadId) -> Result<(), Postgr
 
 /// Archives or restores a thread.
 pub(crate) fn archive(parts: &Parts, thread: ThreadId, archived: bool) -> Result<(), PostgresError> {
-    let (owner, change) = (nobody_here_writes(parts, thread)?, Uuid::now_v7());
+    let (owner, change) = (nobody_here_writes(parts, thread)?, codex_wire::ids::fresh_uuid());
     let statement = if archived { ARCHIVE } else { UNARCHIVE };
     parts.database.wait(move |pool| async move {
         pool.run(async |connection| {
@@ -222,7 +222,7 @@ pub(crate) fn archive(parts: &Parts, thread: ThreadId, archived: bool) -> Result
 /// Deletes a thread with its lines and texts.
 pub(crate) fn delete(parts: &Parts, thread: ThreadId) -> Result<(), PostgresError> {
     let owner = nobody_here_writes(parts, thread)?;
-    let (was_there, change) = (std::cell::Cell::new(false), Uuid::now_v7());
+    let (was_there, change) = (std::cell::Cell::new(false), codex_wire::ids::fresh_uuid());
     parts.database.wait(move |pool| async move {
         pool.run(async |connection| {
             if !was_there.get() {
@@ -262,7 +262,7 @@ pub(crate) async fn remove_rows(pool: &Pool, thread: ThreadId) -> Result<(), Pos
 /// Sets the name of a thread. An empty name removes it.
 pub(crate) fn rename(parts: &Parts, thread: ThreadId, name: &str) -> Result<(), PostgresError> {
     let name = Some(without_nul(name)).filter(|name| !name.is_empty());
-    let (owner, change) = (parts.lease.owner(), Uuid::now_v7());
+    let (owner, change) = (parts.lease.owner(), codex_wire::ids::fresh_uuid());
     let changed = parts.database.wait(move |pool| async move {
         let id = Uuid::from(thread);
         pool.run(async |connection| connection.execute(RENAME, &[&id, &name, &change, &owner]).await).await

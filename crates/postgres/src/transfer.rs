@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use codex_log::encode::LineSink;
 use codex_log::history::ForkPoint;
 use codex_log::store::{Entry, Imported, LineSource, LogWriter, ReadFrom, StoreError, ThreadStore, store_place};
@@ -45,7 +45,7 @@ pub(crate) fn fork(parts: &Parts, of: ThreadId, point: ForkPoint, meta: &Session
 
 fn copy_lines(lines: &mut Reader, end: u64, meta: &SessionMeta, copy: &mut Writer) -> Result<(), StoreError> {
     let writer: &mut dyn LogWriter = copy;
-    writer.line(Utc::now().timestamp_millis(), codex_store::FIRST_LINE, meta)?;
+    writer.line(DateTime::<Utc>::from(codex_wire::time::now()).timestamp_millis(), codex_store::FIRST_LINE, meta)?;
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         if line.range.start >= end {

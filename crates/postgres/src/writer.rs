@@ -75,7 +75,8 @@ impl Writer {
             let range = end - line.len() as u64 - 1..end;
             let is_done = reader.line(&Line { number: self.lines, range, ..parsed });
             let began = began_at(&lock(&self.state).holding.began);
-            self.waiting.summary = reader.summary(&store_place(self.thread), began, Utc::now());
+            self.waiting.summary =
+                reader.summary(&store_place(self.thread), began, DateTime::<Utc>::from(codex_wire::time::now()));
             if is_done {
                 self.summary = None;
             }

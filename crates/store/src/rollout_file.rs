@@ -147,7 +147,7 @@ impl RolloutFile {
     /// Adds a line to those that wait for the next flush. Most of a long one is written at once; if that fails, nothing
     /// is pending any more, as after a failed flush.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
-        self.line(Utc::now().timestamp_millis(), kind, payload)
+        self.line(DateTime::<Utc>::from(codex_wire::time::now()).timestamp_millis(), kind, payload)
     }
 
     fn append_line(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), RolloutError> {

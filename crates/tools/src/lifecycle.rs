@@ -3,6 +3,12 @@
 //! Invariants: nothing begins that the gate does not admit; a question is answered at most once, and by its id; a call
 //! ends exactly once, and the state that it leaves for later calls is kept here and nowhere else.
 
+/// Whether an event tells that its call has failed, or was declined.
+fn is_failure(body: &Body) -> bool {
+    let Body::ItemCompleted(item) = body else { return false };
+    matches!(item.status(), Some(Status::Failed | Status::Declined))
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::Home;
-use codex_log::{Answer, Body, Item, ItemId, Question, QuestionId};
+use codex_log::{Answer, Body, Item, ItemId, Question, QuestionId, Status};
 use codex_wire::goal::GoalStatus;
 use codex_wire::permissions::{CommandForecast, CommandRule, Permissions};
 use codex_wire::response::FunctionCallOutputPayload;
@@ -40,6 +46,10 @@ pub trait Call: Send {
     fn stop(&mut self) -> Vec<Effect>;
     /// Whether a stop has to wait for it, because half of its work is worse than a short wait.
     fn must_finish(&self) -> bool {
+        false
+    }
+    /// Whether it tells nothing but its output, also if it succeeds. Any other call without an event has failed.
+    fn is_quiet(&self) -> bool {
         false
     }
     /// Whether it has done nothing yet, so that it may start again in another run of the program.
@@ -74,6 +84,8 @@ pub enum CallEvent {
     Emit(Body),
     /// The model reports the status of the goal.
     GoalReported(GoalStatus),
+    /// A call has failed or was refused. Its end follows.
+    Failed(ItemId),
     /// A call is over, with its output for the model.
     Ended(ItemId, ToolOutput),
     /// A person has stopped the turn when asked about a call.
@@ -159,7 +171,7 @@ impl Lifecycle {
     pub fn begin(&mut self, call: ToolCall, cx: &Arc<ToolContext>) -> Vec<CallEvent> {
         let id = call.id.clone();
         if let Err(why) = self.gate.enter(&call, cx) {
-            return vec![CallEvent::Ended(id, ToolOutput::Text(why))];
+            return vec![CallEvent::Failed(id.clone()), CallEvent::Ended(id, ToolOutput::Text(why))];
         }
         let mut call = self.registry.snapshot().find(&call).begin(call, cx, &self.grants);
         let effects = call.begun();
@@ -305,9 +317,13 @@ impl Lifecycle {
     fn perform(&mut self, id: &ItemId, effects: Vec<Effect>) -> Vec<CallEvent> {
         let mut told = Vec::with_capacity(effects.len());
         let Some(place) = self.running.iter().position(|call| call.id == *id) else { return told };
+        let mut has_failed = matches!(effects.as_slice(), [Effect::End(_)]) && !self.running[place].call.is_quiet();
         for effect in effects {
             match effect {
-                Effect::Emit(body) => told.push(CallEvent::Emit(body)),
+                Effect::Emit(body) => {
+                    has_failed |= is_failure(&body);
+                    told.push(CallEvent::Emit(body));
+                }
                 Effect::Ask(question) => {
                     let asked = Arc::new(question);
                     told.push(CallEvent::Emit(Body::Asked(Arc::clone(&asked))));
@@ -325,6 +341,7 @@ impl Lifecycle {
                 }
                 Effect::End(output) => {
                     self.running.remove(place);
+                    told.extend(has_failed.then(|| CallEvent::Failed(id.clone())));
                     told.push(CallEvent::Ended(id.clone(), self.gate.leave(id, output)));
                     return told;
                 }

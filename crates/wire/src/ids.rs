@@ -1,7 +1,22 @@
 //! Ids that outlive one message.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
+
+/// A unique id, a UUID of version 7. Before 1970 it has no time, because there is none to write.
+#[must_use]
+pub fn fresh_uuid() -> Uuid {
+    uuid_at(SystemTime::now())
+}
+
+fn uuid_at(time: SystemTime) -> Uuid {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(_) => Uuid::now_v7(),
+        Err(_) => Uuid::new_v7(Timestamp::from_unix(NoContext, 0, 0)),
+    }
+}
 
 /// The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -13,7 +28,7 @@ impl ThreadId {
     /// Creates a unique id.
     #[must_use]
     pub fn fresh() -> Self {
-        Self(Uuid::now_v7())
+        Self(fresh_uuid())
     }
 
     /// The id of a thread whose id is not known.
@@ -90,5 +105,21 @@ impl proptest::arbitrary::Arbitrary for ThreadId {
     fn arbitrary_with((): ()) -> Self::Strategy {
         use proptest::strategy::Strategy as _;
         proptest::prelude::any::<u128>().prop_map(|bits| Self(Uuid::from_u128(bits))).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock before 1970 ended the program with the first thread.
+    #[test]
+    fn ids_are_unique_whatever_the_clock_says() {
+        let before = UNIX_EPOCH - std::time::Duration::from_secs(1);
+        let ids = [uuid_at(before), uuid_at(before), uuid_at(UNIX_EPOCH), uuid_at(SystemTime::now())];
+        for (at, id) in ids.iter().enumerate() {
+            assert_eq!(id.get_version_num(), 7);
+            assert!(!ids[..at].contains(id), "{id}");
+        }
     }
 }

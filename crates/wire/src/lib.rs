@@ -47,5 +47,6 @@ pub mod rollout;
 pub mod schema;
 pub mod skill;
 pub mod text;
+pub mod time;
 pub mod tokens;
 pub mod tool_spec;

@@ -61,7 +61,7 @@ fn without_a_file_the_defaults_apply() {
     assert_eq!(config.approval_policy(), AskForApproval::OnRequest);
     assert_eq!(config.sandbox_policy(), SandboxPolicy::ReadOnly);
     expect![[r#"
-        ModelConfig { name: "gpt-5.1-codex", review: None, local_server: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None, corrections: {}, waits_for_limits: false }
+        ModelConfig { name: "gpt-5.1-codex", review: None, local_server: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None, corrections: {}, waits_for_limits: false, turn_requests: 1000 }
         provider openai
         None SandboxConfig { mode: None, workspace_write: WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false }, most_processes: 4096, most_memory: None, protected_names: [], unprotected_names: [] }
         ("tool_output_token_limit", None)
@@ -82,6 +82,7 @@ fn every_key_is_read() {
         model_reasoning_effort = "high"
         model_reasoning_summary = "detailed"
         model_verbosity = "low"
+        max_turn_requests = 7
         approval_policy = "untrusted"
         sandbox_mode = "workspace-write"
         project_doc_max_bytes = 10
@@ -115,7 +116,7 @@ fn every_key_is_read() {
     assert!(config.tree.get(&["mcp_servers", "docs", "command"]).is_some());
     assert_eq!(config.sandbox_policy(), SandboxPolicy::WorkspaceWrite(config.sandbox.workspace_write.clone()));
     expect![[r#"
-        ModelConfig { name: "m", review: Some("r"), local_server: None, catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low), corrections: {}, waits_for_limits: false }
+        ModelConfig { name: "m", review: Some("r"), local_server: None, catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low), corrections: {}, waits_for_limits: false, turn_requests: 7 }
         provider scripted
         Some(UnlessTrusted) SandboxConfig { mode: Some(WorkspaceWrite), workspace_write: WorkspaceWrite { writable_roots: ["/w"], network_access: true, exclude_tmpdir_env_var: true, exclude_slash_tmp: true }, most_processes: 4096, most_memory: None, protected_names: ["x"], unprotected_names: [".idea"] }
         ("tool_output_token_limit", Some(800))

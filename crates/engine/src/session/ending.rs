@@ -228,7 +228,7 @@ impl Session {
             match event {
                 CallEvent::Emit(body) => self.emit(body),
                 CallEvent::Ended(id, output) => outputs.push((id, output)),
-                CallEvent::GoalReported(_) | CallEvent::TurnStopped => {}
+                CallEvent::Failed(_) | CallEvent::GoalReported(_) | CallEvent::TurnStopped => {}
             }
         }
         outputs

@@ -312,15 +312,19 @@ impl Session {
 
     /// Logs the events of calls, and returns the inputs for the turn.
     fn take_call_events(&mut self, events: Vec<CallEvent>) -> Vec<Input> {
-        let mut inputs = Vec::new();
+        let (mut inputs, mut failed) = (Vec::new(), Vec::new());
         for event in events {
             match event {
                 CallEvent::Emit(body) => self.emit(body),
+                CallEvent::Failed(id) => failed.push(id),
                 CallEvent::GoalReported(status) => {
                     let changed = self.goals.report(status);
                     self.emit_all(changed);
                 }
-                CallEvent::Ended(id, output) => inputs.push(Input::CallEnded(id, output)),
+                CallEvent::Ended(id, output) => {
+                    let has_failed = failed.contains(&id);
+                    inputs.push(Input::CallEnded(id, output, has_failed));
+                }
                 CallEvent::TurnStopped => {
                     // The other calls end with it.
                     let outputs = self.cut_off_calls();

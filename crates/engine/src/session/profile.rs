@@ -73,6 +73,7 @@ impl Profile {
         let config = &setup.config;
         let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
         TurnPolicy {
+            request_limit: config.model.turn_requests,
             retry_limit: u32::try_from(config.model_of(&settings.model).0.stream_max_retries).unwrap_or(u32::MAX),
             backoff: Backoff::new(),
             forgets_interrupted: setup.profile.history == HistoryMode::Brief,

@@ -60,13 +60,13 @@ impl Calls {
         self.queue.push_back(Pending { call, concurrency, progress: Progress::Waiting });
     }
 
-    /// Records the output of a running call; false if no call with this id is running.
-    pub(super) fn end(&mut self, id: &ItemId, output: FunctionCallOutputPayload) -> bool {
+    /// Records the output of a running call, and returns the call; `None` if no call with this id is running.
+    pub(super) fn end(&mut self, id: &ItemId, output: FunctionCallOutputPayload) -> Option<&ToolCall> {
         let running =
             self.queue.iter_mut().find(|pending| pending.call.id == *id && pending.progress == Progress::Running);
-        let Some(pending) = running else { return false };
+        let pending = running?;
         pending.progress = Progress::Ended(output);
-        true
+        Some(&pending.call)
     }
 
     /// Takes the outputs that no earlier call holds back.

@@ -9,6 +9,7 @@
 mod answer;
 mod calls;
 mod failing;
+mod repeats;
 #[cfg(test)]
 mod tests;
 mod user_message;
@@ -23,13 +24,14 @@ use codex_tools::agents::{MailTime, ThreadAgents};
 use codex_tools::call::{ToolCall, call_of};
 use codex_tools::registry::Registry;
 use codex_wire::conversation_item::ItemOrigin;
-use codex_wire::response::{FunctionCallOutputPayload, ResponseItem};
+use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
 use self::calls::{Calls, mended};
 use self::failing::no_summary;
+use self::repeats::{Repeated, Repeats, given_up};
 pub(crate) use self::user_message::UserMessage;
 
 /// The number of times that the oldest half of a conversation may be dropped, so that the rest fits into a request for
@@ -47,8 +49,8 @@ pub(crate) enum Input {
     AnswerFailed(Failure, Retry),
     /// The wait before a retry is over.
     RetryDue,
-    /// A running call has ended.
-    CallEnded(ItemId, FunctionCallOutputPayload),
+    /// A running call has ended, and whether it has failed.
+    CallEnded(ItemId, FunctionCallOutputPayload, bool),
     /// The turn must end without being completed. The text is the output of calls that were running.
     Stop(Outcome, Vec<(ItemId, FunctionCallOutputPayload)>),
 }
@@ -100,6 +102,8 @@ pub(crate) struct Limit {
 /// The limits and retries of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnPolicy {
+    /// The maximum number of requests to the model.
+    pub(crate) request_limit: u32,
     /// The maximum number of retries of a broken answer.
     pub(crate) retry_limit: u32,
     /// The wait before each retry.
@@ -170,6 +174,12 @@ pub(crate) struct Turn {
     items: AnswerItems,
     /// Calls of the current answer that have no output yet; some run while the phase is `Calling`.
     calls: Calls,
+    /// The number of requests so far, without retries.
+    requests: u32,
+    /// The calls that failed.
+    repeats: Repeats,
+    /// Messages for the model about calls that it repeats, which follow the outputs.
+    pointed_out: Vec<String>,
     /// Messages of the user that arrived while the model was busy.
     joined: VecDeque<UserMessage>,
     /// Whether mail is read before the first output of a call.
@@ -241,6 +251,9 @@ impl Turn {
             attempt: 0,
             limit_waits: 0,
             items: AnswerItems::new(id),
+            requests: 0,
+            repeats: Repeats::default(),
+            pointed_out: Vec::new(),
             joined: VecDeque::new(),
             is_mail_due: false,
             last_message: None,
@@ -296,10 +309,8 @@ impl Turn {
                 self.phase = Phase::Answering;
                 effects.push(Effect::AskAgain);
             }
-            (Phase::Calling, Input::CallEnded(id, output)) => {
-                if self.calls.end(&id, output) {
-                    self.run_calls_or_ask(&mut effects);
-                }
+            (Phase::Calling, Input::CallEnded(id, output, has_failed)) => {
+                self.end_call(&id, output, has_failed, &mut effects);
             }
             (_, Input::Stop(outcome, outputs)) => self.stop(outcome, outputs, &mut effects),
             // Other inputs belong to work that was cancelled before they arrived.
@@ -310,11 +321,50 @@ impl Turn {
         effects
     }
 
+    /// Takes the output of a call. One that has failed too often ends the turn.
+    fn end_call(
+        &mut self,
+        id: &ItemId,
+        output: FunctionCallOutputPayload,
+        has_failed: bool,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(call) = self.calls.end(id, output) else { return };
+        let repeated = if self.purpose == Purpose::Nothing { None } else { self.repeats.count(call, has_failed) };
+        match repeated {
+            Some(Repeated::Ended(why)) => {
+                let failure = given_up(why, "Send a message to continue, and say what it should do instead.");
+                return self.fail(failure, Retry::Never, effects);
+            }
+            Some(Repeated::PointedOut(told)) => self.pointed_out.push(told),
+            None => {}
+        }
+        self.run_calls_or_ask(effects);
+    }
+
+    /// Counts a request, unless the turn has made as many as it may: then it ends.
+    fn may_ask(&mut self, effects: &mut Vec<Effect>) -> bool {
+        let limit = self.policy.request_limit;
+        if self.requests < limit {
+            self.requests += 1;
+            return true;
+        }
+        let why = format!("the turn has made {limit} requests to the model, the maximum (max_turn_requests)");
+        self.fail(given_up(why, "Send a message to continue in another turn."), Retry::Never, effects);
+        false
+    }
+
     /// Adds input to the conversation and asks the model, after a compaction if the window is nearly full.
     fn ask(&mut self, effects: &mut Vec<Effect>) {
+        for told in std::mem::take(&mut self.pointed_out) {
+            record(ResponseItem::Message(Message::user(told)), effects);
+        }
         let is_full = self.policy.compact_at.is_some_and(|limit| self.used >= limit);
         if is_full && !self.has_compacted {
             return self.ask_for_summary(true, effects);
+        }
+        if !self.may_ask(effects) {
+            return;
         }
         self.take_in_what_was_said(effects);
         if self.policy.agents.is_some() {
@@ -327,6 +377,8 @@ impl Turn {
     }
 
     fn ask_for_summary(&mut self, goes_on: bool, effects: &mut Vec<Effect>) {
+        // Without a summary there is no way to ask, whatever the limit of requests.
+        self.requests += 1;
         self.phase = Phase::Answering;
         self.purpose = Purpose::Summary { goes_on };
         self.has_compacted = true;

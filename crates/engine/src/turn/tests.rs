@@ -2,6 +2,7 @@ mod calls;
 mod endless;
 mod interleavings;
 mod limits;
+mod repeats;
 
 use codex_log::Abort;
 use codex_wire::error_info::CodexErrorInfo;
@@ -32,6 +33,7 @@ fn said(text: &str) -> UserMessage {
 
 fn policy(compact_at: Option<i64>) -> TurnPolicy {
     TurnPolicy {
+        request_limit: 1000,
         retry_limit: 2,
         backoff: Backoff::seeded(1),
         forgets_interrupted: false,
@@ -114,7 +116,8 @@ fn input(line: &str) -> Input {
         }
         "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
         "due" => Input::RetryDue,
-        "ended" => Input::CallEnded(ItemId::new(first), FunctionCallOutputPayload::Text(text.to_owned())),
+        "ended" => Input::CallEnded(ItemId::new(first), FunctionCallOutputPayload::Text(text.to_owned()), false),
+        "failed" => Input::CallEnded(ItemId::new(first), FunctionCallOutputPayload::Text(text.to_owned()), true),
         "stop" if rest.is_empty() => Input::Stop(Outcome::Aborted(Abort::Interrupted), Vec::new()),
         "stop" => {
             let output = FunctionCallOutputPayload::Text(text.to_owned());

@@ -24,6 +24,7 @@ mod permissions;
 mod prompts;
 mod queue;
 mod real_model;
+mod repeating;
 mod retries;
 mod reviews;
 mod saving;

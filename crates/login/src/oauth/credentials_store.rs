@@ -7,7 +7,6 @@ use codex_config::{CredentialsStore, Home, read_mcp_credentials, write_mcp_crede
 use codex_files::Stamp;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
 use super::OauthError;
 use super::credentials::Credentials;
@@ -150,7 +149,7 @@ impl ServerCredentials {
     fn mark(&self) {
         let folder = self.home.run();
         let _: std::io::Result<()> = std::fs::create_dir_all(&folder)
-            .and_then(|()| std::fs::write(folder.join(MARKER), Uuid::now_v7().to_string()));
+            .and_then(|()| std::fs::write(folder.join(MARKER), codex_wire::ids::fresh_uuid().to_string()));
     }
 }
 

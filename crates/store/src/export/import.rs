@@ -266,7 +266,8 @@ impl BundleReader {
             if is_first && ids.new_of(old) != Some(old) {
                 payload.insert("forked_from_id".to_owned(), json!(old));
             }
-            let now = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+            let now = chrono::DateTime::<chrono::Utc>::from(codex_wire::time::now())
+                .to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
             payload.insert("imported_at".to_owned(), json!(now));
             // The importing client has registered no tools.
             payload.shift_remove("dynamic_tools");

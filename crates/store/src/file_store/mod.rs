@@ -7,7 +7,6 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chrono::Local;
 use codex_log::history::{ForkPoint, History};
 use codex_log::state::Interrupted;
 use codex_log::store::{
@@ -57,7 +56,7 @@ impl FileStore {
 
     /// The path of a thread that starts now.
     fn new_path(&self, thread: ThreadId) -> PathBuf {
-        RolloutFile::place(&self.home().join(SESSIONS), thread, Local::now())
+        RolloutFile::place(&self.home().join(SESSIONS), thread, codex_wire::time::now().into())
     }
 
     /// The file of a thread. A thread that existed a moment ago is opened by its cached path, so that an error can name

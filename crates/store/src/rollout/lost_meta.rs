@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chrono::{SecondsFormat, Utc};
+use chrono::SecondsFormat;
 use codex_log::line::Line;
 use codex_wire::rollout::{SessionLineage, SessionMeta, TurnContextItem};
 
@@ -28,7 +28,7 @@ impl LostMeta {
     /// name.
     pub(crate) fn guess(self, path: &Path) -> Option<SessionMeta> {
         let name = RolloutName::parse(path.file_name()?.to_str()?).filter(|_| self.has_lines)?;
-        let began = name.began().unwrap_or_else(Utc::now);
+        let began = name.began().unwrap_or_else(|| codex_wire::time::now().into());
         Some(SessionMeta {
             id: name.id,
             timestamp: began.to_rfc3339_opts(SecondsFormat::Millis, true),

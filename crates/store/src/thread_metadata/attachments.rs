@@ -1,6 +1,6 @@
 //! Attachments: values that clients store with threads, identified by type and key.
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use codex_log::store::Attachment;
 use codex_wire::ids::ThreadId;
 use serde_json::Value;
@@ -47,7 +47,7 @@ impl<D: Documents> StoredMetadata<D> {
                 kind: kind.to_owned(),
                 key: key.to_owned(),
                 payload: payload.clone(),
-                created_at: Utc::now().timestamp(),
+                created_at: DateTime::<Utc>::from(codex_wire::time::now()).timestamp(),
             };
             if attached.len() >= MOST {
                 return Err(MetadataError::TooMany { what: "attachments of a thread", most: MOST });

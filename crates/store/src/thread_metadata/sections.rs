@@ -1,6 +1,6 @@
 //! Sections: groups that the user sorts threads into, each thread into at most one, in the user's order.
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use codex_log::store::{Appearance, InSection, Section};
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ impl Sections {
 
     fn put(&mut self, thread: ThreadId, section: &str, before: Option<ThreadId>) -> Result<(), MetadataError> {
         let stays = self.of(thread).filter(|now| now.section.id == section);
-        let since = stays.map_or_else(|| Utc::now().timestamp(), |now| now.since);
+        let since = stays.map_or_else(|| DateTime::<Utc>::from(codex_wire::time::now()).timestamp(), |now| now.since);
         self.take_out(thread);
         if self.all_threads().len() >= MOST_THREADS {
             return Err(MetadataError::TooMany { what: "threads in sections", most: MOST_THREADS });

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use chrono::{SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use codex_files::Links;
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub(crate) fn read_names(path: &Path) -> io::Result<HashMap<ThreadId, String>> {
 
 /// Names a thread. An empty name removes its name.
 pub(crate) fn append_name(path: &Path, thread: ThreadId, name: &str) -> io::Result<()> {
-    let updated_at = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
+    let updated_at = DateTime::<Utc>::from(codex_wire::time::now()).to_rfc3339_opts(SecondsFormat::Millis, true);
     let line = NameLine { id: thread, thread_name: name.to_owned(), updated_at };
     let mut bytes = serde_json::to_vec(&line)?;
     bytes.push(b'\n');

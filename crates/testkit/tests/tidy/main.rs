@@ -4,6 +4,7 @@
 
 mod arrows;
 mod clients;
+mod clock;
 mod documents;
 mod item_kinds;
 mod known;

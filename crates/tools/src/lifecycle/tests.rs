@@ -149,6 +149,7 @@ fn shown(events: &[CallEvent]) -> String {
         CallEvent::Emit(other) => format!("{other:?}"),
         CallEvent::Ended(id, ToolOutput::Text(text)) => format!("ended {}: {text}", id.as_str()),
         CallEvent::Ended(id, ToolOutput::Parts(_)) => format!("ended {}", id.as_str()),
+        CallEvent::Failed(id) => format!("failed {}", id.as_str()),
         CallEvent::TurnStopped => "turn stopped".to_owned(),
     });
     lines.collect::<Vec<_>>().join("; ")
@@ -174,10 +175,10 @@ async fn an_answer_reaches_the_question_it_names_and_no_other() {
     let second = question("b").next();
     assert_eq!(
         calls.answer(&second, Answer::Declined).map(|told| shown(&told)).as_deref(),
-        Some("ended b: [true, false]")
+        Some("failed b; ended b: [true, false]")
     );
     assert!(calls.answer(&second, yes()).is_none(), "it is over");
-    assert_eq!(shown(&calls.stop()), "ended a: stopped");
+    assert_eq!(shown(&calls.stop()), "failed a; ended a: stopped");
     assert!(!calls.only_asks());
 }
 
@@ -190,7 +191,7 @@ async fn a_question_without_an_answer_is_declined() {
     calls.expect_no_answers();
     assert_eq!(
         shown(&calls.next().await),
-        "no client can answer it any more, so the patch was denied; ended a: [false, false]"
+        "no client can answer it any more, so the patch was denied; failed a; ended a: [false, false]"
     );
 }
 
@@ -208,10 +209,10 @@ async fn an_abort_ends_the_call_and_the_turn() {
 async fn every_call_passes_the_gate_twice() {
     let mut calls = lifecycle(Arc::new(Narrow));
     let (_folder, cx) = context(&calls);
-    assert_eq!(shown(&calls.begin(call("a", "shell"), &cx)), "ended a: no shell today");
+    assert_eq!(shown(&calls.begin(call("a", "shell"), &cx)), "failed a; ended a: no shell today");
     let own = ToolInput::UserShell { command: "true".to_owned(), timeout: Duration::from_secs(1) };
     let own = ToolCall { id: ItemId::new("u"), tool: "user_shell".to_owned(), input: own };
-    assert_eq!(shown(&calls.begin(own, &cx)), "ended u: no user_shell today", "the user's own too");
+    assert_eq!(shown(&calls.begin(own, &cx)), "failed u; ended u: no user_shell today", "the user's own too");
     calls.begin(call("b", "ask"), &cx);
-    assert_eq!(shown(&calls.stop()), "ended b: seen stopped");
+    assert_eq!(shown(&calls.stop()), "failed b; ended b: seen stopped");
 }

@@ -35,7 +35,12 @@ impl App {
     pub(super) fn usage_lines(&self) -> Vec<Row> {
         let nothing = Value::Null;
         let usage = self.open_thread().map_or(&nothing, Thread::usage);
-        usage::lines(usage, self.client.rate_limits(), &self.calls.ledger, chrono::Utc::now().timestamp())
+        usage::lines(
+            usage,
+            self.client.rate_limits(),
+            &self.calls.ledger,
+            chrono::DateTime::<chrono::Utc>::from(codex_wire::time::now()).timestamp(),
+        )
     }
 
     /// Shows the changes of the latest turn or of all turns.
