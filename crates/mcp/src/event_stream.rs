@@ -82,28 +82,31 @@ impl EventReader {
             self.line.extend_from_slice(&rest[..end]);
             self.check(self.line.len() + self.data.len())?;
             let line = std::mem::take(&mut self.line);
-            events.extend(self.end_line(&line));
+            events.extend(self.end_line(line));
             rest = &rest[end + 1..];
         }
         Ok(events)
     }
 
-    fn end_line(&mut self, line: &[u8]) -> Option<StreamEvent> {
+    fn end_line(&mut self, mut line: Vec<u8>) -> Option<StreamEvent> {
         if line.is_empty() {
             return self.end_event();
         }
         let (field, value) = match line.iter().position(|byte| *byte == b':') {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
-            None => (line, &[][..]),
+            None => (&*line, &[][..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
-            b"data" => {
-                if self.has_data {
-                    self.data.push(b'\n');
-                }
+            b"data" if self.has_data => {
+                self.data.push(b'\n');
                 self.data.extend_from_slice(value);
-                self.has_data = true;
+            }
+            // The only data line of most events, which may be large, is not copied.
+            b"data" => {
+                let name = line.len() - value.len();
+                line.drain(..name);
+                (self.data, self.has_data) = (line, true);
             }
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
             b"id" if !value.contains(&0) => self.next_id = Some(String::from_utf8_lossy(value).into_owned()),

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use codex_wire::foreign_json::tree_bytes;
+use codex_wire::foreign_json::value_bytes;
 use codex_wire::mcp::Tool;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ async fn entries(
         let entries = if let Value::Array(entries) = page[key].take() { entries } else { Vec::new() };
         let mut entries = entries.into_iter().peekable();
         while let Some(entry) = entries.next() {
-            let Some(left) = room.checked_sub(tree_bytes(&entry.to_string())) else { return Ok(false) };
+            let Some(left) = room.checked_sub(value_bytes(&entry)) else { return Ok(false) };
             room = left;
             if !keep(entry) {
                 return Ok(entries.peek().is_none() && !page["nextCursor"].is_string());

@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 use serde::de::Error as _;
+use serde_json::Value;
 
 /// The maximum number of bytes that the tree of one message may take.
 pub const MAX_TREE_BYTES: usize = 32 * 1024 * 1024;
@@ -35,6 +36,20 @@ pub fn tree_bytes(text: &str) -> usize {
     text.len() + values * VALUE_BYTES + entries * ENTRY_BYTES
 }
 
+/// About the memory that a tree of values takes.
+#[must_use]
+pub fn value_bytes(value: &Value) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(value_bytes).sum(),
+        Value::Object(entries) => {
+            entries.iter().map(|(name, value)| ENTRY_BYTES + name.len() + value_bytes(value)).sum()
+        }
+    };
+    VALUE_BYTES + inner
+}
+
 /// Whether a text takes at most this much memory.
 #[must_use]
 pub fn fits(text: &str, most: usize) -> bool {
@@ -62,31 +77,19 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
-    /// The memory of a tree, from below: lists without spare room, and objects without an index.
-    fn least_bytes(value: &Value) -> usize {
-        size_of::<Value>()
-            + match value {
-                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-                Value::String(text) => text.len(),
-                Value::Array(values) => values.iter().map(least_bytes).sum(),
-                Value::Object(entries) => {
-                    let entry =
-                        |(name, value): (&String, &Value)| size_of::<String>() + name.len() + least_bytes(value);
-                    entries.iter().map(entry).sum()
-                }
-            }
+    #[test]
+    fn the_sizes_are_no_smaller_than_the_types() {
+        assert!(size_of::<Value>() <= VALUE_BYTES && size_of::<(usize, String)>() <= ENTRY_BYTES);
     }
 
     #[test]
     fn the_bound_holds_for_texts_that_grow_most() {
         for part in ["0", "\"\"", "[]", "{}", "[0]", "{\"\":0}", "{\"a\":0,\"b\":[1,2]}", "\"\\\"[,:\\\\\""] {
             let text = format!("[{}]", vec![part; 1000].join(","));
-            let (least, bound) = (least_bytes(&serde_json::from_str(&text).unwrap()), tree_bytes(&text));
-            assert!(least <= bound && bound <= 1000 + text.len() * MAX_GROWTH, "{part}: {least} {bound}");
+            let (value, bound) = (value_bytes(&serde_json::from_str(&text).unwrap()), tree_bytes(&text));
+            assert!(value <= bound && bound <= 1000 + text.len() * MAX_GROWTH, "{part}: {value} {bound}");
         }
     }
 

@@ -29,6 +29,7 @@ mod exec_ends;
 mod exec_file;
 mod first_run;
 mod handover;
+mod hostile_input;
 mod http;
 mod kills;
 mod known;

@@ -214,7 +214,7 @@ fn the_end_of_the_input_ends_the_server_after_the_last_answer() {
 }
 
 /// Sends a message to a server and returns the whole response.
-pub(crate) fn post(url: &str, headers: &str, message: &Value) -> String {
+pub(crate) fn post(url: &str, headers: &str, message: &impl std::fmt::Display) -> String {
     let host = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp")).expect("it is the endpoint");
     let body = message.to_string();
     let mut stream = TcpStream::connect(host).expect("it listens");

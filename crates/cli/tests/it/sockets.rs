@@ -71,6 +71,10 @@ impl Server {
         Self { child, urls: found, stderr }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends SIGTERM, and returns the exit status and the rest of standard error.
     pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
         let pid = Pid::from_child(&self.child);
