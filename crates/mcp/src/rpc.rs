@@ -90,9 +90,9 @@ pub(crate) fn read(line: &[u8]) -> Option<Incoming> {
 /// The result or the error of an answer; `None` if that is invalid.
 fn answer_of(result: Option<&RawValue>, error: Option<&RawValue>) -> Option<Result<Value, RequestError>> {
     if let Some(error) = error {
-        let mut error: RpcError = serde_json::from_str(error.get()).ok()?;
-        error.message = shortened(&error.message, MOST_ERROR).to_owned();
-        return Some(Err(error.into()));
+        let RpcError { code, message } = serde_json::from_str(error.get()).ok()?;
+        let message = shortened(&message, MOST_ERROR).to_owned();
+        return Some(Err(RpcError { code, message }.into()));
     }
     Some(tree(result, MAX_TREE_BYTES).map_err(|_| RequestError::TooLarge { limit: MAX_TREE_BYTES }))
 }

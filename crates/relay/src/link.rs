@@ -182,8 +182,9 @@ mod tests {
             asked.next_line().await.unwrap();
             output.write_all(b"{\"id\":0,\"result\":{}}\n").await.unwrap();
             asked.next_line().await.unwrap();
+            let piece = vec![b'x'; 1 << 20];
             for _ in 0..=MAX_LINE_BYTES >> 20 {
-                output.write_all(&[b'x'; 1 << 20]).await.unwrap();
+                output.write_all(&piece).await.unwrap();
             }
             output.write_all(b"\n").await.unwrap();
             std::future::pending::<()>().await;

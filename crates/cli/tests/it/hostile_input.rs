@@ -287,7 +287,7 @@ fn an_mcp_server_cannot_fill_the_memory_over_http() {
 /// A request to an MCP server with a hostile value among its parameters, or next to them.
 fn hostile_call(id: usize) -> String {
     let value = hostile(SHAPES[id]);
-    let params = if id % 2 == 0 { format!("{{\"x\":{value}}}") } else { format!("{{}},\"x\":{value}") };
+    let params = if id.is_multiple_of(2) { format!("{{\"x\":{value}}}") } else { format!("{{}},\"x\":{value}") };
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/list\",\"params\":{params}}}")
 }
 

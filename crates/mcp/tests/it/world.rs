@@ -260,7 +260,7 @@ impl ThreadOf {
     pub(crate) fn stop(&mut self) -> Vec<Body> {
         let bodies = self.lifecycle.stop().into_iter().filter_map(|event| match event {
             CallEvent::Emit(body) => Some(body),
-            CallEvent::Ended(..) | CallEvent::TurnStopped | CallEvent::GoalReported(_) => None,
+            CallEvent::Failed(_) | CallEvent::Ended(..) | CallEvent::TurnStopped | CallEvent::GoalReported(_) => None,
         });
         bodies.collect()
     }
@@ -272,6 +272,7 @@ impl ThreadOf {
                 match event {
                     CallEvent::Emit(Body::Asked(question)) => return Next::Asked(question),
                     CallEvent::Emit(body) => events.push(body),
+                    CallEvent::Failed(_) => {}
                     CallEvent::Ended(_, output) => {
                         let output = match output {
                             ToolOutput::Text(text) => text,

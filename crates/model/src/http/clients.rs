@@ -71,6 +71,7 @@ fn client(
     own_certificates: Option<&Path>,
     protocols: Protocols,
 ) -> Result<Client, ModelError> {
+    check_clock(url, SystemTime::now())?;
     let certificates = own_certificates.map(|path| (path.to_owned(), version_of(path)));
     let key = ClientKey { origin: url.origin().ascii_serialization(), connect_timeout, protocols, certificates };
     // Every change leaves the list complete, so a panic elsewhere does no harm.
@@ -85,6 +86,14 @@ fn client(
     }
     clients.push((key, client.clone()));
     Ok(client)
+}
+
+/// No certificate is valid before 1970, and the TLS library panics then.
+fn check_clock(url: &Url, now: SystemTime) -> Result<(), ModelError> {
+    if url.scheme() == "https" && now < SystemTime::UNIX_EPOCH {
+        return Err(ModelError::Tls { source: "the clock of this machine is before 1970; set it".into() });
+    }
+    Ok(())
 }
 
 /// The length and modification time of a file.
@@ -157,6 +166,14 @@ mod tests {
             is("http://127.0.0.1:1/") && is("http://localhost/") && is("http://[::1]:2/") && is("http://127.9.9.9")
         );
         assert!(!is("http://10.0.0.1/") && !is("https://localhost.example.com/"));
+    }
+
+    #[test]
+    fn a_clock_before_1970_is_an_error_where_certificates_count() {
+        let check = |url: &str, now| check_clock(&Url::parse(url).unwrap(), now).is_ok();
+        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
+        assert!(check("http://127.0.0.1/", before) && check("https://example.com/", SystemTime::now()));
+        assert!(!check("https://example.com/", before));
     }
 
     #[test]

@@ -147,12 +147,10 @@ impl TurnElsewhere {
     }
 
     async fn read(&mut self) -> Option<Vec<u8>> {
-        loop {
-            match self.lines.next().await {
-                Ok(Some(Line::Whole(line))) => return Some(line),
-                // The turn may have lost its end, so it counts as broken off.
-                Ok(Some(Line::TooLong { .. }) | None) | Err(_) => return None,
-            }
+        match self.lines.next().await {
+            Ok(Some(Line::Whole(line))) => Some(line),
+            // The turn may have lost its end, so it counts as broken off.
+            Ok(Some(Line::TooLong { .. }) | None) | Err(_) => None,
         }
     }
 
