@@ -141,6 +141,10 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             for (name, text) in files {
                 let path = folder.path().join(name);
+                if path.ends_with(".git") {
+                    codex_files::testing::make_git_folder(&path).unwrap();
+                    continue;
+                }
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, text).unwrap();
             }
@@ -172,7 +176,7 @@ mod tests {
         let tree = Tree::new(&[
             ("home/AGENTS.md", "home"),
             ("AGENTS.md", "above the repository"),
-            ("repo/.git/HEAD", ""),
+            ("repo/.git", ""),
             ("repo/AGENTS.md", "root"),
             ("repo/a/NOTES.md", "fallback"),
             ("repo/a/b/AGENTS.md", "not me"),
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_for_all_project_files_together() {
-        let tree = Tree::new(&[("r/.git/HEAD", ""), ("r/AGENTS.md", "12345678"), ("r/s/AGENTS.md", "abcdef")]);
+        let tree = Tree::new(&[("r/.git", ""), ("r/AGENTS.md", "12345678"), ("r/s/AGENTS.md", "abcdef")]);
         tree.check(
             "r/s",
             10,
@@ -227,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_link_out_of_the_repository_is_refused_and_one_inside_is_followed() {
-        let tree = Tree::new(&[("secret", "key"), ("r/.git/HEAD", ""), ("r/CLAUDE.md", "shared"), ("r/s/x", "")]);
+        let tree = Tree::new(&[("secret", "key"), ("r/.git", ""), ("r/CLAUDE.md", "shared"), ("r/s/x", "")]);
         std::os::unix::fs::symlink("CLAUDE.md", tree.0.path().join("r/AGENTS.md")).unwrap();
         std::os::unix::fs::symlink("../../secret", tree.0.path().join("r/s/AGENTS.md")).unwrap();
         tree.check(
@@ -252,7 +256,7 @@ mod tests {
         use codex_files::testing::{Endless, soon};
 
         for kind in Endless::ALL {
-            let tree = Tree::new(&[(".git/HEAD", "")]);
+            let tree = Tree::new(&[(".git", "")]);
             kind.make(&tree.0.path().join("AGENTS.md")).unwrap();
             let found = soon(move || tree.read("", 100)).unwrap();
             assert_eq!(found.warnings.len(), 1, "{kind:?}");

@@ -102,7 +102,7 @@ mod tests {
     impl Project {
         fn new(file: &str) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            for name in ["home", "work/.git", "work/.codex"] {
+            for name in ["home", "work/.codex"] {
                 std::fs::create_dir_all(folder.path().join(name)).unwrap();
             }
             let project = Self { folder, env: Env::from_iter::<[(&str, &str); 0]>([]) };

@@ -141,7 +141,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("project");
         std::fs::create_dir_all(project.join(".codex")).unwrap();
-        std::fs::create_dir_all(project.join(".git")).unwrap();
+        codex_files::testing::make_git_folder(&project.join(".git")).unwrap();
         std::fs::write(project.join(".codex/config.toml"), "[store]\nurl = 'postgres://evil'\nschema = 'x'\n").unwrap();
         let trusted = format!("[projects.'{}']\ntrust_level = 'trusted'\n", project.display());
         std::fs::write(home.path().join("config.toml"), trusted).unwrap();

@@ -19,7 +19,7 @@ mod stamp;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use checkout::is_checkout;
+pub use checkout::{GIT_FOLDER_MARKS, GitMarks, is_checkout, is_git_folder};
 pub use crash_point::crash_point;
 pub use input_file::read_input;
 pub use open::{Links, check_whole, open, open_with};

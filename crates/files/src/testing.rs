@@ -12,6 +12,14 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 /// The maximum wait for something that should not block at all.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Makes an empty git folder, which git and this program recognise as one.
+pub fn make_git_folder(path: &Path) -> io::Result<()> {
+    for name in ["objects", "refs"] {
+        std::fs::create_dir_all(path.join(name))?;
+    }
+    std::fs::write(path.join("HEAD"), "ref: refs/heads/main\n")
+}
+
 /// An endless file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endless {

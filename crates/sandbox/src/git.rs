@@ -10,6 +10,7 @@ pub(crate) mod effective;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use codex_files::is_git_folder;
 use codex_guard::git::config::Entry;
 use codex_guard::git::{allowed, config};
 use codex_guard::names::{DOT_GIT, GIT, GIT_MAIN_CHECKOUT, GIT_WORKTREE, Placeholder};
@@ -42,7 +43,7 @@ pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outs
     }
     let dot_git = root.join(DOT_GIT.path);
     match fs::symlink_metadata(&dot_git) {
-        Ok(found) if found.is_dir() && !is_empty(&dot_git) => protect_git_folder(builder, &dot_git, root),
+        Ok(found) if found.is_dir() && is_git_folder(&dot_git) => protect_git_folder(builder, &dot_git, root),
         Ok(found) if found.is_symlink() => {
             // The link stays; its target gets the rules of a git folder if it is inside.
             builder.close(&dot_git, None);
@@ -56,6 +57,7 @@ pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outs
             builder.close(&dot_git, None);
             protect_linked(builder, root, &dot_git, outside);
         }
+        // A folder that is no git folder yet is closed as a whole.
         _ => builder.close(&dot_git, Some(DOT_GIT.placeholder)),
     }
 }
@@ -203,14 +205,6 @@ pub(crate) fn is_submodule_of(git: &Path, root: &Path) -> bool {
 fn worktree_of(git: &Path) -> Option<PathBuf> {
     let config = config::parse(&read(&git.join("config"))?);
     config.entries.iter().rev().find(|entry| entry.is("core", "worktree"))?.path(git)
-}
-
-fn is_git_folder(path: &Path) -> bool {
-    path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir()
-}
-
-fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The real folders directly below, sorted; `None` if there are too many.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::git;
 use crate::layout::Builder;
+use codex_files::{GIT_FOLDER_MARKS, GitMarks};
 use codex_guard::names::{DEPENDENCIES, DOT_GIT, GIT_HOOKS, Names, Protection};
 use codex_guard::walk::{EntryKind, Root, Stamp};
 
@@ -211,7 +212,7 @@ impl Walk<'_> {
         let is_root = below.as_os_str().is_empty();
         let changed = if is_root { i128::MIN } else { waiting.changed.max(stamp.changed) };
         let (mut found, mut folders) = (Vec::new(), Vec::new());
-        let mut marks = Marks::default();
+        let mut marks = GitMarks::default();
         folder.each(&mut |name, kind| {
             marks.note(name);
             let what = self.judge(below, name, kind, *is_dependency);
@@ -266,25 +267,6 @@ fn is_hook(folder: &Path, name: &OsStr) -> bool {
     name != "update" || folder.file_name().is_some_and(is_for_hooks)
 }
 
-/// The names seen so far by which git recognises a git folder.
-#[derive(Default)]
-struct Marks([bool; MARKS.len()]);
-
-const MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
-
-impl Marks {
-    fn note(&mut self, name: &OsStr) {
-        for (seen, mark) in self.0.iter_mut().zip(MARKS) {
-            *seen |= name == mark;
-        }
-    }
-
-    fn is_git_folder(&self) -> bool {
-        let [head, objects, refs, common] = self.0;
-        head && (objects && refs || common)
-    }
-}
-
 /// The names directly in a folder by which git recognises a repository: the folder's own, if it is a git folder, and
 /// `.git`.
 #[cfg(target_os = "linux")]
@@ -298,8 +280,8 @@ pub(crate) fn repositories_in(root: &Path) -> Vec<SurveyFinding> {
         stamp,
         folders_changed: i128::MIN,
     };
-    let mut marks = Marks::default();
-    for name in MARKS {
+    let mut marks = GitMarks::default();
+    for name in GIT_FOLDER_MARKS {
         if folder.stamp_of(name).is_some() {
             marks.note(OsStr::new(name));
         }

@@ -150,7 +150,7 @@ mod tests {
     fn a_folder_belongs_to_its_repository_and_links_do_not_change_that() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("repo/.git")).unwrap();
+        codex_files::testing::make_git_folder(&root.join("repo/.git")).unwrap();
         std::fs::create_dir_all(root.join("repo/src/deep")).unwrap();
         assert_eq!(project(&root.join("repo/src/deep")), root.join("repo"));
         std::os::unix::fs::symlink(root.join("repo/src"), root.join("link")).unwrap();

@@ -17,7 +17,7 @@ pub(crate) fn full_place(config: &str, script: &serde_json::Value) -> Place {
 
 fn place_with(config: &str, script: &serde_json::Value, more: &str) -> Place {
     let place = Place::new().variable("TERM", "xterm-256color").variable("PATH", "/usr/bin:/bin");
-    std::fs::create_dir(place.path("project/.git")).expect("a folder can be made");
+    codex_files::testing::make_git_folder(&place.path("project/.git")).expect("a folder can be made");
     let project = place.path("project").canonicalize().expect("it is there");
     let script_file = place.path("home/script.json");
     let config = format!(

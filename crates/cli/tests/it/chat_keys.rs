@@ -119,7 +119,7 @@ fn init_writes_agents_md_only_if_there_is_none() {
 #[test]
 fn changes_are_reviewed_and_the_thread_is_called_so() {
     let place = place("", &json!([said("The changes are fine.")]));
-    std::fs::remove_dir(place.path("project/.git")).expect("it is there");
+    std::fs::remove_dir_all(place.path("project/.git")).expect("it is there");
     let git = |args: &[&str]| {
         let mut git = std::process::Command::new("git");
         git.current_dir(place.path("project")).env("HOME", place.path("user")).env("GIT_CONFIG_NOSYSTEM", "1");

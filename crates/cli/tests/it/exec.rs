@@ -92,7 +92,7 @@ fn a_folder_outside_of_a_repository_is_refused_unless_it_is_trusted() {
         "error: Not inside a trusted directory and --skip-git-repo-check was not specified.\n\
          hint: TEMP/project is not inside a trusted git repository; use --skip-git-repo-check to run anyway\n"
     );
-    std::fs::create_dir(place.path("project/.git")).unwrap();
+    codex_files::testing::make_git_folder(&place.path("project/.git")).unwrap();
     assert_eq!(place.run(&["exec", "hi"], "").code, Some(0));
 }
 
@@ -104,7 +104,7 @@ fn commands_may_write_in_a_trusted_project_unless_something_else_is_set() {
     );
     let writes = |config: &str, args: &[&str]| {
         let place = scripted(&script);
-        std::fs::create_dir(place.path("project/.git")).unwrap();
+        codex_files::testing::make_git_folder(&place.path("project/.git")).unwrap();
         let project = std::fs::canonicalize(place.path("project")).unwrap();
         let kept = std::fs::read_to_string(place.path("home/config.toml")).unwrap();
         let trust = config.replace("PROJECT", &project.display().to_string());

@@ -333,7 +333,7 @@ fn a_server_of_a_project_is_approved_as_it_is() {
     let place = Place::new();
     let work = place.path("project").canonicalize().expect("the folder is there");
     std::fs::create_dir_all(work.join(".codex")).expect("a folder can be made");
-    std::fs::create_dir_all(work.join(".git")).expect("a folder can be made");
+    codex_files::testing::make_git_folder(&work.join(".git")).expect("a folder can be made");
     let write = |command: &str| {
         let file = format!("[mcp_servers.docs]\ncommand = '{command}'\nenv = {{ A = '1' }}\n");
         std::fs::write(work.join(".codex/config.toml"), file).expect("a file can be written");

@@ -79,7 +79,8 @@ fn a_complete_session_with_a_script() {
 #[test]
 fn the_working_directory_is_the_requested_one_without_instructions_of_its_sibling() {
     let place = Place::new();
-    for folder in [".git", "project/x", "project/y"] {
+    codex_files::testing::make_git_folder(&place.path(".git")).unwrap();
+    for folder in ["project/x", "project/y"] {
         std::fs::create_dir(place.path(folder)).unwrap();
     }
     let place = place.file("project/x/AGENTS.md", "for x").file("project/y/AGENTS.md", "for y");

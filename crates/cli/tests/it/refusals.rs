@@ -80,7 +80,7 @@ fn a_folder_that_is_not_there() {
 #[test]
 fn a_provider_without_a_key() {
     let place = Place::new().variable("TERM", "xterm");
-    std::fs::create_dir(place.path("project/.git")).expect("a folder can be made");
+    codex_files::testing::make_git_folder(&place.path("project/.git")).expect("a folder can be made");
     let why = "error: OpenAI needs a login or an API key\n\
                hint: log in with `codex login`, or set OPENAI_API_KEY to your key\n";
     check(&place, &place.run(&["exec", "hi"], ""), why);

@@ -138,9 +138,10 @@ async fn a_command_of_the_model_finds_no_pager() {
 #[tokio::test]
 async fn git_is_asked_about_in_another_checkout() {
     let world = world("untrusted", "danger-full-access");
-    for folder in ["project/.git", "project/src", "project/nested/.git", "elsewhere/.git"] {
-        std::fs::create_dir_all(world.path(folder)).expect("a folder can be made");
+    for folder in ["project", "project/nested", "elsewhere"] {
+        codex_files::testing::make_git_folder(&world.path(folder).join(".git")).expect("a folder can be made");
     }
+    std::fs::create_dir(world.path("project/src")).expect("a folder can be made");
     let elsewhere = world.path("elsewhere");
     let status = |folder: PathBuf| ("shell", json!({"command": ["git", "status"], "workdir": folder}));
     let list = ("shell", json!({"command": ["ls"], "workdir": elsewhere}));

@@ -106,7 +106,7 @@ async fn names_that_run_later_are_out_of_reach_of_patches() {
     for name in [".git/hooks/pre-commit", ".codex/config.toml"] {
         let patch = format!("*** Begin Patch\n*** Add File: {name}\n+x\n*** End Patch");
         let world = world("never", "workspace-write");
-        std::fs::create_dir(world.path("project/.git")).expect("a folder can be made");
+        codex_files::testing::make_git_folder(&world.path("project/.git")).expect("a folder can be made");
         let mut client = world.start(&script(custom(&patch))).await;
         client.turn("1", "hi").await;
         assert!(!client.world.path("project").join(name).exists(), "{name}");

@@ -10,7 +10,7 @@ const ADD_AND_UPDATE: &str = "*** Begin Patch\n*** Add File: new.txt\n+first lin
 #[test]
 fn an_added_and_an_updated_file() {
     let folder = Folder::with(&[("old.txt", "before\n")]);
-    std::fs::create_dir(folder.at(".git")).unwrap();
+    codex_files::testing::make_git_folder(&folder.at(".git")).unwrap();
     let plan = folder.planned(ADD_AND_UPDATE);
     let changes = [
         (folder.at("new.txt"), FileChange::Add { content: "first line\nsecond line\n".to_owned() }),

@@ -194,7 +194,8 @@ fn executables_quotes_and_last_newlines() {
 
 #[test]
 fn names_are_relative_to_the_repository() {
-    let folder = Folder::with(&[("sub/a", "1\n"), (".git/HEAD", "")]);
+    let folder = Folder::with(&[("sub/a", "1\n")]);
+    codex_files::testing::make_git_folder(&folder.at(".git")).unwrap();
     let mut turn = TurnDiff::new(&folder.at("sub"));
     turn.note(&folder.apply(&patch("*** Update File: sub/a\n@@\n-1\n+2")).unwrap());
     assert!(turn.unified().unwrap().starts_with("diff --git a/sub/a b/sub/a\n"));

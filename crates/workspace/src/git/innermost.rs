@@ -21,10 +21,8 @@ pub fn is_same_repository(one: &Path, other: &Path) -> bool {
 
 /// The nearest folder around this one that `git` would recognise as a repository.
 fn innermost(folder: &Path) -> Option<PathBuf> {
-    let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
-    let is_bare = |folder: &Path| ["HEAD", "objects", "refs"].iter().all(|name| is_there(folder.join(name)));
-    let found = folder.ancestors().find(|folder| is_there(folder.join(".git")) || is_bare(folder));
-    found.map(Path::to_owned)
+    let is_repository = |folder: &&Path| codex_files::is_checkout(folder) || codex_files::is_git_folder(folder);
+    folder.ancestors().find(is_repository).map(Path::to_owned)
 }
 
 #[cfg(test)]
@@ -37,10 +35,18 @@ mod tests {
     fn a_nested_repository_of_any_kind_is_another() {
         let temp = tempfile::tempdir().unwrap();
         let at = |name: &str| temp.path().join(name);
-        for folder in ["w/.git", "w/src/deep", "w/nested/.git", "w/bare/objects", "w/bare/refs", "w/link", "other"] {
+        for git in ["w/.git", "w/nested/.git", "w/bare"] {
+            for folder in ["objects", "refs"] {
+                fs::create_dir_all(at(git).join(folder)).unwrap();
+            }
+            fs::write(at(git).join("HEAD"), "").unwrap();
+        }
+        for folder in ["w/src/deep", "w/empty/.git", "w/link", "w/parted", "other"] {
             fs::create_dir_all(at(folder)).unwrap();
         }
-        fs::write(at("w/bare/HEAD"), "").unwrap();
+        // A git folder whose settings are elsewhere once counted as an ordinary one.
+        fs::write(at("w/parted/HEAD"), "").unwrap();
+        fs::write(at("w/parted/commondir"), "../../other").unwrap();
         fs::write(at("w/link/.git"), "gitdir: ../../other").unwrap();
         std::os::unix::fs::symlink(at("other"), at("w/out")).unwrap();
         for (folder, is_same) in [
@@ -48,6 +54,8 @@ mod tests {
             ("w/src/deep", true),
             ("w/src/../src", true),
             ("w/nested", false),
+            ("w/empty", true),
+            ("w/parted", false),
             ("w/bare", false),
             ("w/bare/refs", false),
             ("w/link", false),

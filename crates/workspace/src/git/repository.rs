@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use codex_files::is_git_folder;
+
 use super::{file::read, settings::Settings};
 
 /// A checkout and its git folder.
@@ -31,7 +33,7 @@ impl Repository {
     /// The repository with this git folder, apart from all checkouts.
     pub(crate) fn without_checkout(common: &Path) -> Option<Self> {
         let common = common.canonicalize().ok()?;
-        is_git_folder(&common, &common).then(|| Self { root: common.clone(), own: common.clone(), common })
+        is_git_folder(&common).then(|| Self { root: common.clone(), own: common.clone(), common })
     }
 
     fn at(root: &Path, dot_git: &Path) -> Option<Self> {
@@ -39,7 +41,7 @@ impl Repository {
         let root = root.to_owned();
         if kind.is_dir() {
             let own = dot_git.to_owned();
-            return is_git_folder(&own, &own).then(|| Self { root, common: own.clone(), own });
+            return is_git_folder(&own).then(|| Self { root, common: own.clone(), own });
         }
         if !kind.is_file() {
             return None;
@@ -51,7 +53,7 @@ impl Repository {
             None => own.clone(),
         };
         let found = Self { root, own, common };
-        (is_git_folder(&found.own, &found.common) && found.points_back(dot_git)).then_some(found)
+        (is_git_folder(&found.own) && is_git_folder(&found.common) && found.points_back(dot_git)).then_some(found)
     }
 
     /// Whether a git folder elsewhere names this checkout as its own: as a linked worktree or as a submodule.
@@ -68,10 +70,6 @@ impl Repository {
     pub(crate) fn settings(&self) -> Settings {
         Settings::parse(&read(&self.common.join("config")).unwrap_or_default())
     }
-}
-
-fn is_git_folder(own: &Path, common: &Path) -> bool {
-    own.join("HEAD").is_file() && common.join("objects").is_dir() && common.join("refs").is_dir()
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

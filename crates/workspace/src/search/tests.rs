@@ -67,7 +67,8 @@ fn ignored_files_are_not_found() {
 
 #[test]
 fn rules_above_the_root_count_within_a_repository_only() {
-    let repository = tree(&[(".git/HEAD", ""), (".gitignore", "*.log\n"), ("sub/x.log", ""), ("sub/x.rs", "")]);
+    let repository = tree(&[(".gitignore", "*.log\n"), ("sub/x.log", ""), ("sub/x.rs", "")]);
+    codex_files::testing::make_git_folder(&repository.path().join(".git")).unwrap();
     assert_eq!(paths("x", &repository.path().join("sub")), ["x.rs"]);
     let elsewhere = tree(&[(".gitignore", "*\n"), ("sub/x.rs", "")]);
     assert_eq!(paths("x", &elsewhere.path().join("sub")), ["x.rs"]);
