@@ -1,4 +1,4 @@
-//! What counts as a git folder and as the root of a checkout, for the whole program.
+//! Recognises git folders and roots of checkouts, for the whole program.
 //!
 //! Invariant: git recognises no folder that does not count here. An empty `.git`, which any program can leave in a
 //! shared folder such as `/tmp`, is no repository for git, and so it is none here.
@@ -9,7 +9,7 @@ use std::path::Path;
 /// The names by which git recognises a git folder.
 pub const GIT_FOLDER_MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
-/// Which of the [`GIT_FOLDER_MARKS`] a folder has.
+/// Notes which of the [`GIT_FOLDER_MARKS`] a folder has.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GitMarks([bool; GIT_FOLDER_MARKS.len()]);
 

@@ -7,17 +7,22 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, chmod, fchmod, fstat, openat, renameat, renameat_with, statat};
 use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::walk::Folder;
 
-/// The suffix of a disarmed name.
-const SUFFIX: &str = ".disabled-by-codex";
+/// The start of the suffix of a disarmed name. A random number follows, so that no command can know the name before and
+/// lead git there.
+pub const SUFFIX: &str = ".disabled-by-codex-";
+/// The number of bytes of the old name in the new one, so that the file system takes it.
+const KEPT_NAME: usize = 200;
 /// The maximum number of names tried.
-const ATTEMPTS: usize = 1000;
+const ATTEMPTS: usize = 8;
 /// The maximum number of bytes read from a file.
 pub const MAX_FILE: usize = 1024 * 1024;
 
@@ -31,12 +36,9 @@ pub fn move_aside(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
 }
 
 fn rename(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
-    for attempt in 0..ATTEMPTS {
-        let mut aside = name.to_owned();
-        aside.push(SUFFIX);
-        if attempt > 0 {
-            aside.push(format!(".{attempt}"));
-        }
+    for _ in 0..ATTEMPTS {
+        let mut aside = OsStr::from_bytes(name.as_bytes().get(..KEPT_NAME).unwrap_or(name.as_bytes())).to_owned();
+        aside.push(format!("{SUFFIX}{:016x}", unpredictable()?));
         match renameat_with(&folder.handle, name, &folder.handle, &*aside, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(aside),
             Err(Errno::EXIST) => {}
@@ -52,6 +54,12 @@ fn rename(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
     Err(Errno::EXIST)
 }
 
+fn unpredictable() -> Result<u64, Errno> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
 /// Restores the owner's access to a folder.
 fn reopen(folder: &Folder) -> bool {
     fstat(&folder.handle).is_ok_and(|found| open_up(&folder.handle, found.st_mode).is_ok())
@@ -60,6 +68,16 @@ fn reopen(folder: &Folder) -> bool {
 fn open_up(folder: impl AsFd, mode: u32) -> Result<(), Errno> {
     // Also works for `O_PATH` descriptors.
     chmod(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()), Mode::from_raw_mode(mode & 0o7777 | 0o700))
+}
+
+/// Renames an entry and takes all access to a folder away, because nobody knows what is in it.
+pub fn put_away(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
+    let aside = move_aside(folder, name)?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(unknown) = openat(&folder.handle, &*aside, flags, Mode::empty()) {
+        chmod(format!("/proc/self/fd/{}", unknown.as_raw_fd()), Mode::empty())?;
+    }
+    Ok(aside)
 }
 
 /// Makes a folder readable for its owner, by its name in the parent folder.
@@ -77,7 +95,9 @@ pub fn read(folder: &Folder, name: impl AsRef<Path>) -> Option<Vec<u8>> {
     Some(text)
 }
 
-fn open(folder: &Folder, name: &Path) -> Option<File> {
+/// Opens a regular file for reading, without waiting for anything.
+#[must_use]
+pub fn open(folder: &Folder, name: &Path) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(&folder.handle, name, flags, Mode::empty()).ok()?);
     file.metadata().ok()?.is_file().then_some(file)

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The maximum number of paths in a message.
 const NAMED: usize = 8;
+/// The maximum number of findings that wait until the model can be told.
+const MAX_UNTOLD: usize = 1000;
 
 /// Something that a command has left behind and that was disarmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,20 +63,40 @@ impl Report {
 
 /// A shared collector of reports. Clones refer to the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Findings(Arc<Mutex<Report>>);
+pub struct Findings(Arc<Mutex<Collected>>);
+
+#[derive(Debug, Default)]
+struct Collected {
+    report: Report,
+    /// The findings that the model was not told of.
+    untold: Vec<Finding>,
+}
 
 impl Findings {
     /// Takes the reports so far.
     #[must_use]
     pub fn take(&self) -> Report {
-        std::mem::take(&mut self.lock())
+        std::mem::take(&mut self.lock().report)
+    }
+
+    /// A line for the model about the findings that it was not told of, if there are any.
+    #[must_use]
+    pub fn take_for_model(&self) -> Option<String> {
+        let untold = std::mem::take(&mut self.lock().untold);
+        let shown: Vec<String> = untold.iter().take(NAMED).map(ToString::to_string).collect();
+        let more = untold.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        (!shown.is_empty()).then(|| format!("[sandbox: disarmed after a command or patch: {}{more}]", shown.join("; ")))
     }
 
     /// Adds a report, without duplicates.
     pub fn add(&self, report: &Report) {
-        let mut reported = self.lock();
-        let new = report.findings.iter().filter(|finding| !reported.findings.contains(finding));
+        let mut collected = self.lock();
+        let new = report.findings.iter().filter(|finding| !collected.report.findings.contains(finding));
         let new: Vec<Finding> = new.cloned().collect();
+        let room = MAX_UNTOLD.saturating_sub(collected.untold.len());
+        collected.untold.extend(new.iter().take(room).cloned());
+        let reported = &mut collected.report;
         reported.findings.extend(new);
         let new: Vec<PathBuf> =
             report.changed.iter().filter(|path| !reported.changed.contains(path)).cloned().collect();
@@ -87,7 +109,7 @@ impl Findings {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Report> {
+    fn lock(&self) -> MutexGuard<'_, Collected> {
         // Every critical section leaves the reports consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,6 +127,11 @@ mod tests {
         assert!(warning.ends_with("\n- /w/7: a hook\n- and 2 more"), "{warning}");
         let notice = report.notice(Path::new("/w")).unwrap();
         assert!(notice.ends_with(": a/Makefile"), "{notice}");
+        let findings = Findings::default();
+        findings.add(&report);
+        let line = findings.take_for_model().unwrap();
+        assert!(line.ends_with("; /w/7: a hook; and 2 more]") && !line.contains('\n'), "{line}");
+        assert_eq!(findings.take_for_model(), None);
         assert_eq!(Report::default().warning(), None);
         assert_eq!(Report::default().notice(Path::new("/w")), None);
     }

@@ -7,6 +7,8 @@
 #[cfg(target_os = "linux")]
 pub mod disarm;
 pub mod findings;
+#[cfg(target_os = "linux")]
+pub mod fingerprint;
 pub mod git;
 pub mod names;
 pub mod roots;

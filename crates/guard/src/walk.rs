@@ -23,6 +23,8 @@ pub struct Stamp {
     /// The last change of the inode (ctime), in nanoseconds. No program can choose this.
     pub changed: i128,
     pub mode: u32,
+    /// The number of its names.
+    pub names: u64,
     pub size: u64,
 }
 
@@ -31,6 +33,12 @@ impl Stamp {
     #[must_use]
     pub fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
+    }
+
+    /// The state of the file with this path, or of the link.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        platform::stamp_at(path)
     }
 
     /// The type of the file.
@@ -43,6 +51,15 @@ impl Stamp {
             _ => EntryKind::Other,
         }
     }
+}
+
+/// The reason why a folder could not be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CannotOpen {
+    /// There is none with that name.
+    Absent,
+    /// There is something, which may be a folder.
+    Unknown,
 }
 
 /// The folder that all lookups are relative to.
@@ -67,7 +84,18 @@ impl Root {
     /// Opens a folder below, by a relative path; the root itself for an empty one.
     #[must_use]
     pub fn folder(&self, below: &Path) -> Option<Folder> {
-        Some(Folder { handle: platform::open_below(&self.handle, below)? })
+        self.try_folder(below).ok()
+    }
+
+    /// The same, and tells a folder that is there and cannot be opened from one that is not.
+    pub fn try_folder(&self, below: &Path) -> Result<Folder, CannotOpen> {
+        platform::open_below(&self.handle, below).map(|handle| Folder { handle })
+    }
+
+    /// The root as a folder.
+    #[must_use]
+    pub fn into_folder(self) -> Folder {
+        Folder { handle: self.handle }
     }
 }
 
@@ -104,8 +132,9 @@ mod platform {
     use std::path::Path;
 
     use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, fstat, openat2, statat};
+    use rustix::io::Errno;
 
-    use super::{EntryKind, Stamp};
+    use super::{CannotOpen, EntryKind, Stamp};
 
     pub(super) type Handle = OwnedFd;
 
@@ -119,14 +148,21 @@ mod platform {
         openat2(CWD, path, FOLDER, Mode::empty(), resolve).ok()
     }
 
-    pub(super) fn open_below(root: &Handle, below: &Path) -> Option<Handle> {
+    pub(super) fn open_below(root: &Handle, below: &Path) -> Result<Handle, CannotOpen> {
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        openat2(root, below, FOLDER, Mode::empty(), resolve).ok()
+        openat2(root, below, FOLDER, Mode::empty(), resolve).map_err(|errno| match errno {
+            Errno::NOENT => CannotOpen::Absent,
+            _ => CannotOpen::Unknown,
+        })
     }
 
     pub(super) fn stamp(folder: &Handle) -> Option<Stamp> {
         fstat(folder).ok().map(|found| of(&found))
+    }
+
+    pub(super) fn stamp_at(path: &Path) -> Option<Stamp> {
+        statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| of(&found))
     }
 
     pub(super) fn stamp_of(folder: &Handle, name: &Path) -> Option<Stamp> {
@@ -140,6 +176,7 @@ mod platform {
             inode: found.st_ino,
             changed: i128::from(found.st_ctime) * 1_000_000_000 + i128::from(found.st_ctime_nsec),
             mode: found.st_mode,
+            names: u64::from(found.st_nlink),
             size: found.st_size as u64,
         }
     }
@@ -179,7 +216,7 @@ mod platform {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{EntryKind, Stamp};
+    use super::{CannotOpen, EntryKind, Stamp};
 
     pub(super) type Handle = PathBuf;
 
@@ -187,8 +224,12 @@ mod platform {
         path.is_dir().then(|| path.to_owned())
     }
 
-    pub(super) fn open_below(root: &Handle, below: &Path) -> Option<Handle> {
-        open_root(&root.join(below))
+    pub(super) fn open_below(root: &Handle, below: &Path) -> Result<Handle, CannotOpen> {
+        open_root(&root.join(below)).ok_or(CannotOpen::Absent)
+    }
+
+    pub(super) fn stamp_at(path: &Path) -> Option<Stamp> {
+        stamp(&path.to_owned())
     }
 
     pub(super) fn stamp(folder: &Handle) -> Option<Stamp> {

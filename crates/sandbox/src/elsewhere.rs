@@ -80,6 +80,21 @@ impl Inspection {
     }
 }
 
+/// The inspection of changes that this program makes by itself; there is none here.
+#[derive(Debug)]
+pub struct OwnChanges(());
+
+impl OwnChanges {
+    /// Records what is there before the changes.
+    #[must_use]
+    pub fn expected(_: &Profile) -> Self {
+        Self(())
+    }
+
+    /// Disarms what the changes would make other programs run.
+    pub fn inspect(self) {}
+}
+
 /// Waits until commands are cleaned up; there are none here.
 pub async fn cleanup_done() {}
 

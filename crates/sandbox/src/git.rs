@@ -68,6 +68,7 @@ pub(crate) fn protect_git_folder(builder: &mut Builder, git: &Path, checkout: &P
     for name in GIT {
         builder.close(&git.join(name.path), Some(name.placeholder));
     }
+    bind_hooks(builder, &git.join("hooks"));
     protect_configured(builder, git, checkout);
     protect_modules(builder, &git.join("modules"), checkout, MAX_MODULE_DEPTH);
     protect_worktrees(builder, &git.join("worktrees"));
@@ -84,7 +85,7 @@ fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
     let entries: Vec<Entry> = user.entries.iter().cloned().chain(own.entries).collect();
     for file in included.iter().take(MAX_NAMED) {
         // Git would fail on a folder here, so this placeholder is a file and visible to `git add`.
-        builder.close(file, Some(Placeholder::File("")));
+        builder.bind(file, Some(Placeholder::File("")));
     }
     let mut left = MAX_NAMED;
     for entry in entries.iter().filter(|entry| allowed::may_run(entry)) {
@@ -93,14 +94,30 @@ fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
             // A folder around the checkout cannot be closed; hooks in it are found after the command.
             if !checkout.starts_with(&folder) {
                 builder.close(&folder, Some(Placeholder::Folder));
+                bind_hooks(builder, &folder);
             }
             continue;
         }
         for file in named_files(entry, checkout) {
             if left > 0 && builder.root_of(&file).is_some() && file.is_file() {
                 left -= 1;
-                builder.close(&file, None);
+                builder.bind(&file, None);
             }
+        }
+    }
+}
+
+/// Binds the files in a folder for hooks. Some of them are links to scripts of the checkout.
+fn bind_hooks(builder: &mut Builder, folder: &Path) {
+    let Ok(found) = fs::read_dir(folder) else { return };
+    let names = found.flatten().filter(|entry| !entry.file_name().as_encoded_bytes().ends_with(b".sample"));
+    for entry in names.take(MAX_NAMED) {
+        builder.bind(&entry.path(), None);
+        if let Ok(script) = entry.path().canonicalize()
+            && script != entry.path()
+            && script.is_file()
+        {
+            builder.bind(&script, None);
         }
     }
 }

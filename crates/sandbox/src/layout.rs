@@ -16,7 +16,7 @@ use std::rc::Rc;
 use crate::git;
 use crate::git::effective::Effective;
 use crate::profile::Profile;
-use crate::search;
+use crate::search::{self, Scratch};
 use codex_guard::names::{DOT_GIT, Placeholder};
 
 /// The maximum number of links followed from a protected name to its target.
@@ -56,6 +56,12 @@ pub(crate) struct Layout {
     pub(crate) notes: Vec<String>,
     /// The folders that contain projects.
     pub(crate) workspaces: Vec<PathBuf>,
+    /// Files in open folders that the user's own configuration names: they have to stay what they are.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "changes are inspected on Linux alone"))]
+    pub(crate) bound: Vec<PathBuf>,
+    /// The repositories in the open folders for temporary files.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "changes are inspected on Linux alone"))]
+    pub(crate) scratch: Vec<Scratch>,
 }
 
 impl Layout {
@@ -76,11 +82,15 @@ impl Layout {
             git::protect_checkout(&mut builder, root, git::Outside::Opened);
         }
         search::protect(&mut builder, &profile.nested());
-        for root in profile.writable_roots().iter().filter(|root| !profile.workspaces().contains(root)) {
+        let mut scratch = Vec::new();
+        for root in profile.scratch_roots() {
             for name in profile.names().reserved() {
                 builder.close(&root.join(name), None);
             }
             git::protect_checkout(&mut builder, root, git::Outside::Left);
+            let found = Scratch::of(root, profile.names(), None);
+            search::protect_points(&mut builder, &found.points);
+            scratch.push(found);
         }
         for folder in profile.around_workspaces() {
             git::protect_checkout(&mut builder, folder, git::Outside::Left);
@@ -88,7 +98,7 @@ impl Layout {
         if !profile.codex_home().as_os_str().is_empty() {
             builder.close(profile.codex_home(), Some(Placeholder::Folder));
         }
-        Self { workspaces: profile.workspaces().to_vec(), ..builder.finish() }
+        Self { workspaces: profile.workspaces().to_vec(), scratch, ..builder.finish() }
     }
 
     pub(crate) fn closed(&self) -> impl Iterator<Item = &Path> {
@@ -132,6 +142,7 @@ impl Layout {
 pub(crate) struct Builder {
     places: BTreeMap<PathBuf, (Kind, Option<Placeholder>)>,
     notes: Vec<String>,
+    bound: Vec<PathBuf>,
     user_config: OnceCell<Rc<Effective>>,
 }
 
@@ -209,6 +220,14 @@ impl Builder {
         }
     }
 
+    /// Closes a file inside an open folder, and notes that it has to stay what it is: a second name of it may be open.
+    pub(crate) fn bind(&mut self, path: &Path, placeholder: Option<Placeholder>) {
+        if self.root_of(path).is_some() {
+            self.bound.push(path.to_owned());
+            self.close(path, placeholder);
+        }
+    }
+
     /// Records a restriction that is not enforced.
     pub(crate) fn note(&mut self, text: String) {
         self.notes.push(text);
@@ -253,7 +272,7 @@ impl Builder {
             around.push((path.clone(), kind != Kind::Closed));
             places.push(Place { path, kind, placeholder });
         }
-        Layout { places, notes: self.notes, workspaces: Vec::new() }
+        Layout { places, notes: self.notes, bound: self.bound, ..Layout::default() }
     }
 }
 

@@ -40,8 +40,9 @@ pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
 pub use launch::{Confinement, Exit, Launch, SandboxLevel, Stdio};
 pub use platform::{
-    Input, Output, Pty, Running, cleanup_done, force_level, harden, landlock_level, level, raise_descriptor_limit,
-    remove_left_placeholders, set_command_deadline, spawn, unenforced_memory_limit, with_first_descriptor_limit,
+    Input, Output, OwnChanges, Pty, Running, cleanup_done, force_level, harden, landlock_level, level,
+    raise_descriptor_limit, remove_left_placeholders, set_command_deadline, spawn, unenforced_memory_limit,
+    with_first_descriptor_limit,
 };
 pub use profile::{Profile, SandboxContext};
 pub use run::{Chunk, Finished, Limits, Stream, run, why_ended};

@@ -151,6 +151,11 @@ impl Profile {
         &self.rules.workspaces
     }
 
+    /// The writable folders for temporary files.
+    pub(crate) fn scratch_roots(&self) -> impl Iterator<Item = &PathBuf> {
+        self.rules.writable.iter().filter(|root| !self.rules.workspaces.contains(root))
+    }
+
     /// `CODEX_HOME` with links resolved; empty if the caller named none.
     pub(crate) fn codex_home(&self) -> &Path {
         &self.rules.codex_home

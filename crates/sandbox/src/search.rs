@@ -6,25 +6,28 @@
 //!
 //! Invariant: shallow folders come first, so the budget cuts off the deepest ones.
 
-use std::collections::VecDeque;
-use std::ffi::OsStr;
+use std::collections::{HashSet, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::git;
 use crate::layout::Builder;
-use codex_files::{GIT_FOLDER_MARKS, GitMarks};
+use codex_files::GitMarks;
 use codex_guard::names::{DEPENDENCIES, DOT_GIT, GIT_HOOKS, Names, Protection};
-use codex_guard::walk::{EntryKind, Root, Stamp};
+use codex_guard::walk::{EntryKind, Folder, Root, Stamp};
 
-/// The maximum number of folders visited.
-const MAX_FOLDERS: usize = 200_000;
-/// The time limit before a command, and after one.
-const MAX_TIME_BEFORE: Duration = Duration::from_secs(1);
-const MAX_TIME_AFTER: Duration = Duration::from_secs(2);
-/// The maximum number of findings. The first ones are the closest to the root.
-const MAX_POINTS: usize = 20_000;
+/// The maximum number of folders visited, and the time for it. Folders beyond count as dangerous if a command made them.
+const MAX_FOLDERS: usize = 2_000_000;
+const MAX_TIME: Duration = Duration::from_secs(20);
+/// The maximum number of findings. The first ones are the closest to the root. Folders that were not visited count too.
+const MAX_POINTS: usize = 200_000;
+/// The maximum number of findings that are only reported.
+const MAX_ORDINARY: usize = 1000;
+/// The folders of a temporary folder that are looked for repositories of their own, and those whose subfolders are too.
+const MAX_SCRATCH: usize = 1000;
+const MAX_SCRATCH_DEEPER: usize = 8;
 /// The maximum number of nested repositories that stay usable; the git folders of the others are closed as a whole.
 const MAX_REPOSITORIES: usize = 16;
 /// The maximum number of places that are closed because of a survey.
@@ -32,8 +35,8 @@ const MAX_CLOSED: usize = 300;
 /// A survey that took less is repeated for every command.
 const QUICK: Duration = Duration::from_micros(500);
 /// A survey is valid for at least this long, or for this many times its own duration.
-const LEAST_AGE: Duration = Duration::from_secs(5);
-const AGE_PER_TIME: u32 = 100;
+const LEAST_AGE: Duration = Duration::from_secs(1);
+const AGE_PER_TIME: u32 = 20;
 /// The maximum number of cached workspaces.
 const REMEMBERED: usize = 8;
 
@@ -51,6 +54,8 @@ pub(crate) enum FindingKind {
     Ordinary,
     /// A folder that cannot be read.
     Unreadable,
+    /// A folder that there was no time to look into.
+    Unvisited,
 }
 
 /// A finding of the survey.
@@ -79,12 +84,23 @@ pub(crate) struct Survey {
     /// Roots that were too large to survey completely.
     pub(crate) unfinished: Vec<PathBuf>,
     took: Duration,
+    /// The things in its repositories that are not harmless, as far as somebody has looked.
+    #[cfg(target_os = "linux")]
+    pub(crate) accepted: std::sync::OnceLock<crate::inspect::Accepted>,
 }
 
 /// Closes the findings: dangerous names of nested repositories, and settings.
 pub(crate) fn protect(builder: &mut Builder, survey: &Survey) {
+    protect_points(builder, &survey.points);
+    for root in &survey.unfinished {
+        builder.note(format!("{}: too large to be searched entirely for repositories and settings", root.display()));
+    }
+}
+
+/// The same, for some findings.
+pub(crate) fn protect_points(builder: &mut Builder, points: &[SurveyFinding]) {
     let (mut repositories, mut closed) = (0, 0);
-    for point in &survey.points {
+    for point in points {
         let (path, at_root) = (point.path(), point.below.components().count() < 2);
         let is_repository = matches!(point.what, FindingKind::DotGit(_) if !at_root) || point.what == FindingKind::Bare;
         if closed >= MAX_CLOSED || !is_repository && point.what != FindingKind::Setting {
@@ -100,9 +116,6 @@ pub(crate) fn protect(builder: &mut Builder, survey: &Survey) {
             FindingKind::Bare if repositories <= MAX_REPOSITORIES => git::protect_git_folder(builder, &path, &path),
             _ => builder.close(&path, None),
         }
-    }
-    for root in &survey.unfinished {
-        builder.note(format!("{}: too large to be searched entirely for repositories and settings", root.display()));
     }
 }
 
@@ -128,17 +141,17 @@ pub(crate) fn known(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
         return Arc::clone(&found.survey);
     }
     drop(remembered);
-    remember(roots, names, MAX_TIME_BEFORE)
+    remember(roots, names)
 }
 
 /// Surveys the workspaces after a command.
 #[cfg(target_os = "linux")]
 pub(crate) fn renew(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
-    remember(roots, names, MAX_TIME_AFTER)
+    remember(roots, names)
 }
 
-fn remember(roots: &[PathBuf], names: &Names, limit: Duration) -> Arc<Survey> {
-    let survey = Arc::new(survey(roots, names, limit));
+fn remember(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
+    let survey = Arc::new(survey(roots, names));
     let mut remembered = REMEMBERED_SURVEYS.lock().unwrap_or_else(PoisonError::into_inner);
     remembered.retain(|it| it.roots != roots || it.names != *names);
     if remembered.len() >= REMEMBERED {
@@ -149,7 +162,7 @@ fn remember(roots: &[PathBuf], names: &Names, limit: Duration) -> Arc<Survey> {
     survey
 }
 
-fn survey(roots: &[PathBuf], names: &Names, limit: Duration) -> Survey {
+fn survey(roots: &[PathBuf], names: &Names) -> Survey {
     let since = Instant::now();
     let mut survey = Survey::default();
     for root in roots {
@@ -158,10 +171,11 @@ fn survey(roots: &[PathBuf], names: &Names, limit: Duration) -> Survey {
             continue;
         }
         let Some(open) = Root::open(root) else { continue };
-        let mut walk = Walk { root: &open, names, queue: VecDeque::new(), points: Vec::new() };
-        walk.queue.push_back(Waiting { below: PathBuf::new(), changed: i128::MIN, is_dependency: false });
-        if !walk.run(since + limit) {
+        let mut walk = Walk::new(&open, names);
+        walk.queue.push_back(Waiting { below: PathBuf::new(), changed: i128::MIN, contents: Contents::Work });
+        if !walk.run(since + MAX_TIME) {
             survey.unfinished.push(root.clone());
+            walk.note_unvisited();
         }
         survey.points.append(&mut walk.points);
     }
@@ -175,17 +189,43 @@ struct Walk<'a> {
     names: &'a Names,
     queue: VecDeque<Waiting>,
     points: Vec<SurveyFinding>,
+    ordinary: usize,
 }
 
 /// A folder to visit.
 struct Waiting {
     below: PathBuf,
     changed: i128,
-    /// Whether it is inside a folder of dependencies or build output.
-    is_dependency: bool,
+    contents: Contents,
 }
 
-impl Walk<'_> {
+/// The contents of a folder, which say what counts in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    /// Everything counts.
+    Work,
+    /// Dependencies or build output: everything but ordinary files.
+    Dependencies,
+    /// The folder is a finding as a whole, or a temporary one: only repositories count.
+    Anything,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Root, names: &'a Names) -> Self {
+        Self { root, names, queue: VecDeque::new(), points: Vec::new(), ordinary: 0 }
+    }
+
+    /// Records the folders that were not visited.
+    fn note_unvisited(&mut self) {
+        for Waiting { below, changed, .. } in std::mem::take(&mut self.queue) {
+            let Some(name) = below.file_name() else { continue };
+            let around = self.root.folder(below.parent().unwrap_or(Path::new("")));
+            if let Some(stamp) = around.and_then(|folder| folder.stamp_of(name)) {
+                self.point(FindingKind::Unvisited, below, stamp, changed);
+            }
+        }
+    }
+
     /// Returns whether everything was visited.
     fn run(&mut self, until: Instant) -> bool {
         let mut folders = 0;
@@ -201,7 +241,7 @@ impl Walk<'_> {
     }
 
     fn look_into(&mut self, waiting: &Waiting) {
-        let Waiting { below, is_dependency, .. } = waiting;
+        let Waiting { below, contents, .. } = waiting;
         let Some(folder) = self.root.folder(below) else {
             let stamp =
                 self.root.folder(below.parent().unwrap_or(below)).and_then(|it| it.stamp_of(below.file_name()?));
@@ -215,10 +255,10 @@ impl Walk<'_> {
         let mut marks = GitMarks::default();
         folder.each(&mut |name, kind| {
             marks.note(name);
-            let what = self.judge(below, name, kind, *is_dependency);
+            let what = self.judge(below, name, kind, *contents);
             found.extend(what.map(|what| (what, name.to_owned())));
-            if kind == EntryKind::Folder && !matches!(what, Some(FindingKind::DotGit(_) | FindingKind::Setting)) {
-                folders.push(name.to_owned());
+            if kind == EntryKind::Folder && !matches!(what, Some(FindingKind::DotGit(_))) {
+                folders.push((name.to_owned(), what.is_some()));
             }
             true
         });
@@ -230,19 +270,26 @@ impl Walk<'_> {
             let Some(stamp) = folder.stamp_of(&name) else { continue };
             self.point(what, below.join(&name), stamp, changed);
         }
-        for name in folders {
-            let is_dependency = *is_dependency || DEPENDENCIES.iter().any(|known| name == *known);
-            self.queue.push_back(Waiting { below: below.join(name), changed, is_dependency });
+        for (name, is_setting) in folders {
+            let contents = match contents {
+                _ if is_setting => Contents::Anything,
+                Contents::Work if DEPENDENCIES.iter().any(|known| name == *known) => Contents::Dependencies,
+                contents => *contents,
+            };
+            self.queue.push_back(Waiting { below: below.join(name), changed, contents });
         }
     }
 
-    fn judge(&self, below: &Path, name: &OsStr, kind: EntryKind, is_dependency: bool) -> Option<FindingKind> {
+    fn judge(&self, below: &Path, name: &OsStr, kind: EntryKind, contents: Contents) -> Option<FindingKind> {
         if name == DOT_GIT.path {
             return Some(FindingKind::DotGit(kind));
         }
+        if contents == Contents::Anything {
+            return None;
+        }
         match self.names.protection(below, name) {
             Some(Protection::Reserved | Protection::Reverted) => return Some(FindingKind::Setting),
-            Some(Protection::Reported) if kind == EntryKind::File && !is_dependency => {
+            Some(Protection::Reported) if kind == EntryKind::File && contents == Contents::Work => {
                 return Some(FindingKind::Ordinary);
             }
             _ => {}
@@ -252,6 +299,12 @@ impl Walk<'_> {
     }
 
     fn point(&mut self, what: FindingKind, below: PathBuf, stamp: Stamp, folders_changed: i128) {
+        if what == FindingKind::Ordinary {
+            self.ordinary += 1;
+            if self.ordinary > MAX_ORDINARY {
+                return;
+            }
+        }
         let root = self.root.path().to_owned();
         self.points.push(SurveyFinding { what, root, below, stamp, folders_changed });
     }
@@ -267,28 +320,79 @@ fn is_hook(folder: &Path, name: &OsStr) -> bool {
     name != "update" || folder.file_name().is_some_and(is_for_hooks)
 }
 
+/// The repositories in a folder for temporary files, which is not searched as a whole: any program may keep a great deal
+/// in it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scratch {
+    pub(crate) root: PathBuf,
+    pub(crate) points: Vec<SurveyFinding>,
+    /// The folders directly in it.
+    pub(crate) folders: HashSet<OsString>,
+}
+
+impl Scratch {
+    /// Looks for repositories in the folder itself, in those in it, and in those in some of them. Folders that are not
+    /// among the `known` ones are searched as a whole.
+    pub(crate) fn of(root: &Path, names: &Names, known: Option<&HashSet<OsString>>) -> Self {
+        let mut scratch =
+            Self { root: root.to_owned(), points: repositories_in(root, Path::new("")), ..Self::default() };
+        let Some(open) = Root::open(root) else { return scratch };
+        let mut walk = Walk::new(&open, names);
+        let Some(folder) = open.folder(Path::new("")) else { return scratch };
+        scratch.folders = folders_in(&folder);
+        for name in scratch.folders.iter().take(MAX_SCRATCH) {
+            if known.is_some_and(|known| !known.contains(name)) {
+                walk.queue.push_back(Waiting { below: name.into(), changed: i128::MIN, contents: Contents::Anything });
+            } else if has_repository(&folder, Path::new(name)) {
+                scratch.points.extend(repositories_in(root, Path::new(name)));
+            }
+        }
+        for name in scratch.folders.iter().take(MAX_SCRATCH_DEEPER) {
+            let Some(folder) = open.folder(Path::new(name)) else { continue };
+            for deeper in folders_in(&folder).iter().take(MAX_SCRATCH_DEEPER) {
+                if has_repository(&folder, Path::new(deeper)) {
+                    scratch.points.extend(repositories_in(root, &Path::new(name).join(deeper)));
+                }
+            }
+        }
+        if !walk.run(Instant::now() + MAX_TIME) {
+            walk.note_unvisited();
+        }
+        scratch.points.append(&mut walk.points);
+        scratch
+    }
+}
+
+fn folders_in(folder: &Folder) -> HashSet<OsString> {
+    let mut folders = HashSet::new();
+    folder.each(&mut |name, kind| {
+        if kind == EntryKind::Folder && name != DOT_GIT.path {
+            folders.insert(name.to_owned());
+        }
+        true
+    });
+    folders
+}
+
+/// Whether a folder in another one may be a repository: two looks, because there may be many folders.
+fn has_repository(folder: &Folder, name: &Path) -> bool {
+    [DOT_GIT.path, "HEAD"].iter().any(|mark| folder.stamp_of(name.join(mark)).is_some())
+}
+
 /// The names directly in a folder by which git recognises a repository: the folder's own, if it is a git folder, and
 /// `.git`.
-#[cfg(target_os = "linux")]
-pub(crate) fn repositories_in(root: &Path) -> Vec<SurveyFinding> {
-    let Some(open) = Root::open(root) else { return Vec::new() };
-    let Some(folder) = open.folder(Path::new("")) else { return Vec::new() };
-    let point = |what, below: &str, stamp| SurveyFinding {
+pub(crate) fn repositories_in(root: &Path, below: &Path) -> Vec<SurveyFinding> {
+    let folder = root.join(below);
+    let point = |what, below: PathBuf, stamp| SurveyFinding {
         what,
         root: root.to_owned(),
-        below: below.into(),
+        below,
         stamp,
         folders_changed: i128::MIN,
     };
-    let mut marks = GitMarks::default();
-    for name in GIT_FOLDER_MARKS {
-        if folder.stamp_of(name).is_some() {
-            marks.note(OsStr::new(name));
-        }
-    }
-    let bare =
-        folder.stamp_of("HEAD").filter(|_| marks.is_git_folder()).map(|stamp| point(FindingKind::Bare, "", stamp));
-    let dot_git =
-        folder.stamp_of(DOT_GIT.path).map(|stamp| point(FindingKind::DotGit(stamp.kind()), DOT_GIT.path, stamp));
+    let head = Stamp::of(&folder.join("HEAD")).filter(|_| codex_files::is_git_folder(&folder));
+    let bare = head.map(|stamp| point(FindingKind::Bare, below.to_owned(), stamp));
+    let git = Stamp::of(&folder.join(DOT_GIT.path));
+    let dot_git = git.map(|stamp| point(FindingKind::DotGit(stamp.kind()), below.join(DOT_GIT.path), stamp));
     bare.into_iter().chain(dot_git).collect()
 }

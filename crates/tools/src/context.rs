@@ -17,6 +17,7 @@ use codex_wire::policy::ApprovalsReviewer;
 use codex_wire::tokens::BYTES_PER_TOKEN;
 
 use crate::command::{CallLimits, LaunchContext, variables};
+use crate::lifecycle::ToolOutput;
 use crate::permissions::GrantedPermissions;
 use crate::sampling::Sampler;
 
@@ -85,6 +86,17 @@ impl ThreadTools {
     /// Notes whether the model may ask for permissions.
     pub fn set_asks_permissions(&self, asks: bool) {
         self.asks_permissions.store(asks, Ordering::Relaxed);
+    }
+
+    /// An output with a line about what was disarmed since the last one, if anything was.
+    pub(crate) fn with_findings(&self, output: ToolOutput) -> ToolOutput {
+        match output {
+            ToolOutput::Text(text) => match self.findings.take_for_model() {
+                Some(line) => ToolOutput::Text(format!("{text}\n{line}")),
+                None => ToolOutput::Text(text),
+            },
+            other => other,
+        }
     }
 
     /// Waits until commands are cleaned up and anything in the folders that could run code later is disarmed. Returns

@@ -342,6 +342,7 @@ impl Lifecycle {
                 Effect::End(output) => {
                     self.running.remove(place);
                     told.extend(has_failed.then(|| CallEvent::Failed(id.clone())));
+                    let output = self.thread.with_findings(output);
                     told.push(CallEvent::Ended(id.clone(), self.gate.leave(id, output)));
                     return told;
                 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::plain;
 
 /// One line of a configuration: `section.subsection.key = value`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// In lower case.
     pub section: String,

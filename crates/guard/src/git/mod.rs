@@ -4,6 +4,7 @@
 
 pub mod allowed;
 pub mod config;
+pub mod index;
 #[cfg(target_os = "linux")]
 pub mod sequencer;
 

@@ -1,23 +1,32 @@
-//! A pending inspection: the state when a command starts, for comparison after it has ended.
+//! A pending inspection: what was there when a command started, for comparison after it has ended.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::accepted::Accepted;
+use super::inspector::{self, Known};
 use crate::layout::{Kind, Layout};
 use crate::profile::Profile;
-use crate::search::{FindingKind, Survey, SurveyFinding};
-use codex_guard::git::sequencer::{self, Executed};
+use crate::search::Survey;
 use codex_guard::walk::Stamp;
 
 /// File systems use a clock that may lag by a few milliseconds.
 const CLOCK_SLACK: Duration = Duration::from_millis(50);
 
-/// The commands that were not inspected yet, by number: their start time and their profile.
-static ACTIVE: Mutex<BTreeMap<u64, (i128, Profile)>> = Mutex::new(BTreeMap::new());
+/// The commands that were not inspected yet, by number.
+static ACTIVE: Mutex<BTreeMap<u64, Started>> = Mutex::new(BTreeMap::new());
 
-fn active() -> MutexGuard<'static, BTreeMap<u64, (i128, Profile)>> {
+/// The state when a command started.
+#[derive(Debug)]
+struct Started {
+    roots: Vec<PathBuf>,
+    accepted: Arc<Accepted>,
+}
+
+fn active() -> MutexGuard<'static, BTreeMap<u64, Started>> {
     // Every critical section leaves the map consistent.
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -27,18 +36,16 @@ fn active() -> MutexGuard<'static, BTreeMap<u64, (i128, Profile)>> {
 struct Active(u64);
 
 impl Active {
-    /// Also returns the earliest time at which any registered command may have written to this one's folders.
-    fn new(since: i128, profile: &Profile) -> (Self, i128) {
-        let roots = profile.writable_roots();
-        let shares = |other: &Profile| {
-            let theirs = other.writable_roots();
-            theirs.iter().any(|their| roots.iter().any(|root| root.starts_with(their) || their.starts_with(root)))
-        };
+    /// Also leaves out of `accepted` what another registered command may have written.
+    fn new(roots: &[PathBuf], mut accepted: Accepted) -> (Self, Arc<Accepted>) {
         let mut active = active();
-        let earliest = active.values().filter(|(_, other)| shares(other)).map(|(start, _)| *start).min();
+        for other in active.values() {
+            accepted.intersect(&other.accepted, |path| other.roots.iter().any(|root| path.starts_with(root)));
+        }
         let number = active.last_key_value().map_or(0, |(last, _)| last + 1);
-        active.insert(number, (since, profile.clone()));
-        (Self(number), earliest.map_or(since, |earliest| earliest.min(since)))
+        let accepted = Arc::new(accepted);
+        active.insert(number, Started { roots: roots.to_vec(), accepted: Arc::clone(&accepted) });
+        (Self(number), accepted)
     }
 }
 
@@ -48,7 +55,7 @@ impl Drop for Active {
     }
 }
 
-/// The places that a command could have changed, and since when.
+/// The places that a command could have changed, and what was in them.
 #[derive(Debug, Clone)]
 pub(crate) struct Due {
     pub(super) profile: Profile,
@@ -58,10 +65,14 @@ pub(crate) struct Due {
     places: HashMap<PathBuf, bool>,
     /// The git folders that the layout closes in part.
     pub(super) git_folders: Vec<PathBuf>,
+    /// The files that have to stay what they are.
+    pub(super) bound: Vec<PathBuf>,
+    /// The things that were there and are not harmless.
+    pub(super) accepted: Arc<Accepted>,
+    /// The folders that were in each folder for temporary files.
+    pub(super) scratch: Vec<(PathBuf, HashSet<OsString>)>,
     /// The survey of the workspace at the start of the command.
     before: Arc<Survey>,
-    /// The commands in git's todo lists at the start, for lists that no command has written.
-    pub(super) executed: Executed,
     _active: Arc<Active>,
 }
 
@@ -72,19 +83,31 @@ impl Due {
             return None;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let since = now.saturating_sub(CLOCK_SLACK).as_nanos();
-        let since = i128::try_from(since).unwrap_or(i128::MAX);
-        let (active, earliest) = Active::new(since, profile);
+        let since = i128::try_from(now.saturating_sub(CLOCK_SLACK).as_nanos()).unwrap_or(i128::MAX);
         let git_folders: Vec<PathBuf> = layout.git_folders().map(Path::to_owned).collect();
+        let before = profile.nested();
+        let alone = active().is_empty();
+        // The workspaces' own repositories are looked at anew, because their settings change most often.
+        let known = Known { git_folders: &git_folders, layout, alone };
+        let mut accepted = inspector::record(profile, &known);
+        accepted.extend(before.accepted.get_or_init(|| inspector::record_others(profile, &before.points, &known)));
+        let (active, accepted) = Active::new(profile.writable_roots(), accepted);
         Some(Self {
             profile: profile.clone(),
             since,
             places: layout.places.iter().map(|place| (place.path.clone(), place.kind == Kind::Closed)).collect(),
-            executed: sequencer::executed(&git_folders, earliest),
+            bound: layout.bound.clone(),
             git_folders,
-            before: profile.nested(),
+            accepted,
+            scratch: layout.scratch.iter().map(|found| (found.root.clone(), found.folders.clone())).collect(),
+            before,
             _active: Arc::new(active),
         })
+    }
+
+    /// Whether no other command is waiting for its inspection.
+    pub(super) fn is_alone() -> bool {
+        active().len() <= 1
     }
 
     /// Whether the path was closed to the command.
@@ -92,7 +115,8 @@ impl Due {
         path.ancestors().find_map(|folder| self.places.get(folder)).is_some_and(|closed| *closed)
     }
 
-    /// Whether something was changed after the command started.
+    /// Whether something was changed after the command started. This decides what the user is told about, and whether a
+    /// name that other programs than git read is the command's.
     pub(super) fn is_since(&self, stamp: &Stamp) -> bool {
         self.is_time_since(stamp.changed)
     }
@@ -101,19 +125,9 @@ impl Due {
         time >= self.since
     }
 
-    /// Whether the survey from before the command is complete.
-    pub(super) fn knows_all(&self) -> bool {
-        self.before.unfinished.is_empty()
-    }
-
     /// The entries that existed before, so they cannot have arrived with a moved folder.
     pub(super) fn known(&self) -> HashSet<(PathBuf, (u64, u64))> {
         self.before.points.iter().map(|point| (point.path(), point.stamp.identity())).collect()
-    }
-
-    /// The bare git folders that existed before.
-    pub(super) fn known_bare(&self) -> HashSet<PathBuf> {
-        self.before.points.iter().filter(|point| point.what == FindingKind::Bare).map(SurveyFinding::path).collect()
     }
 
     /// Whether one inspection can serve both.
@@ -130,11 +144,17 @@ impl Due {
         let open = other.places.iter().filter(|(_, closed)| !**closed);
         self.places.extend(open.map(|(path, _)| (path.clone(), false)));
         self.git_folders.extend(other.git_folders);
+        self.bound.extend(other.bound);
+        let mut accepted = Accepted::clone(&self.accepted);
+        accepted.intersect(&other.accepted, |_| true);
+        self.accepted = Arc::new(accepted);
+        for ((_, known), (_, others)) in self.scratch.iter_mut().zip(other.scratch) {
+            known.retain(|name| others.contains(name));
+        }
         // The earlier survey is the reference.
         if other.since < self.since {
             self.since = other.since;
             self.before = other.before;
-            self.executed = other.executed;
         }
     }
 }

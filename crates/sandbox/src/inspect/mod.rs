@@ -1,22 +1,31 @@
-//! The second line of defence: the changes of a command are inspected after it has ended.
+//! The second line of defence: what commands and patches leave is inspected.
 //!
 //! Not everything can be closed while a command runs: creating a repository deep in the workspace is ordinary work, and
-//! so is a commit. So the changes are inspected afterwards. Anything that would make the user's next git, editor or
-//! package manager run code is *disarmed*: renamed in place, or replaced by a harmless version.
+//! so is a commit. So the folders are inspected afterwards, and while a command goes on. Anything that would make the
+//! user's next git, editor or package manager run code is *disarmed*: renamed in place, or replaced by a harmless version.
 //!
-//! Invariants: nothing is deleted, and every change is reported. Files that the command cannot have changed, because
-//! they were closed or are older than the command, are left alone. No link is followed, and everything has a budget.
+//! Invariants: whatever git would read back from a place that a command could write is harmless by its content, or
+//! was there with this content before commands could write ([`Accepted`]), or is out of git's reach. Anything that
+//! cannot be examined counts as harmful. Nothing is deleted, every change is reported, and no link is followed.
 
 #[cfg(target_os = "linux")]
+mod accepted;
+#[cfg(target_os = "linux")]
 mod due;
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+mod inspector;
+#[cfg(target_os = "linux")]
+mod points;
 #[cfg(target_os = "linux")]
 mod queue;
 #[cfg(target_os = "linux")]
 mod repository;
-#[cfg(target_os = "linux")]
-mod workspace;
 
+#[cfg(target_os = "linux")]
+pub(crate) use accepted::Accepted;
 #[cfg(target_os = "linux")]
 pub(crate) use due::Due;
 #[cfg(target_os = "linux")]
-pub(crate) use queue::inspect_aside;
+pub(crate) use queue::{Ticker, inspect_aside, inspect_now};

@@ -4,13 +4,19 @@
 //! a few inspections.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use super::due::Due;
-use super::workspace;
+use super::inspector::{self, LiveInspection};
 use crate::linux::PendingCleanup;
-use codex_guard::findings::Findings;
+use codex_guard::findings::{Findings, Report};
+
+/// The pause between two inspections of a command that goes on, and how many times their own duration it is at least.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_PER_TIME: u32 = 20;
 
 /// A queued inspection and its waiters.
 struct Request {
@@ -59,11 +65,48 @@ pub(crate) fn inspect_aside(due: Due, pending: PendingCleanup) {
     }
 }
 
+/// Inspects without waiting for others.
+pub(crate) fn inspect_now(due: &Due) -> Report {
+    inspector::inspect(due)
+}
+
+/// Inspects what a command leaves while it goes on. Dropping it ends that.
+#[derive(Debug)]
+pub(crate) struct Ticker(JoinHandle<()>);
+
+impl Ticker {
+    pub(crate) fn start(due: &Due) -> Self {
+        let due = due.clone();
+        Self(tokio::spawn(async move {
+            let mut watch = Some(LiveInspection::new(due));
+            let mut pause = LEAST_PAUSE;
+            while let Some(mut watched) = watch.take() {
+                tokio::time::sleep(pause).await;
+                let inspecting = tokio::task::spawn_blocking(move || {
+                    let since = Instant::now();
+                    watched.inspect();
+                    (watched, since.elapsed())
+                });
+                if let Ok((watched, took)) = inspecting.await {
+                    pause = LEAST_PAUSE.max(took * PAUSE_PER_TIME);
+                    watch = Some(watched);
+                }
+            }
+        }))
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Runs inspections until none is left for the workspace.
 fn serve(first: Request) {
     let mut next = Some(first);
     while let Some(Request { due, reports, waiting }) = next.take() {
-        let report = workspace::inspect(&due);
+        let report = inspector::inspect(&due);
         for findings in reports {
             findings.add(&report);
         }

@@ -11,11 +11,13 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::running::Running;
-use crate::inspect::{Due, inspect_aside};
+use crate::inspect::{Due, inspect_aside, inspect_now};
+use crate::profile::Profile;
+use codex_guard::findings::Findings;
 
 /// The maximum wait for placeholders and inspections. They take a millisecond, unless the workspace is very large or
 /// the machine hangs.
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 static PENDING: Mutex<Pending> = Mutex::new(Pending { next: 0, numbers: BTreeSet::new() });
 static CLEANED: Notify = Notify::const_new();
@@ -79,6 +81,28 @@ impl Inspection {
     pub(crate) fn inspect(&self) {
         if let Some(due) = &self.0 {
             inspect_aside(due.clone(), PendingCleanup::new());
+        }
+    }
+}
+
+/// The inspection of changes that this program makes by itself, such as those of a patch.
+#[derive(Debug)]
+pub struct OwnChanges {
+    due: Option<Due>,
+    findings: Findings,
+}
+
+impl OwnChanges {
+    /// Records what is there before the changes.
+    #[must_use]
+    pub fn expected(profile: &Profile) -> Self {
+        Self { due: Due::new(profile, &profile.layout()), findings: profile.findings().clone() }
+    }
+
+    /// Disarms what the changes would make other programs run. Blocks until that is done.
+    pub fn inspect(self) {
+        if let Some(due) = self.due {
+            self.findings.add(&inspect_now(&due));
         }
     }
 }

@@ -31,8 +31,8 @@ mod sys;
 mod world;
 
 pub use cgroup::unenforced_memory_limit;
-pub use cleanup::cleanup_done;
 pub(crate) use cleanup::{Inspection, PendingCleanup, clean_up_aside};
+pub use cleanup::{OwnChanges, cleanup_done};
 pub use deadline::set_command_deadline;
 pub use descriptors::{raise_descriptor_limit, with_first_descriptor_limit};
 pub use harden::harden;

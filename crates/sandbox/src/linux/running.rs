@@ -16,7 +16,7 @@ use super::messages::End;
 use super::pty::Pty;
 use super::replaced::{Guarded, Lifeline};
 use super::supervisor::Supervisor;
-use crate::inspect::{Due, inspect_aside};
+use crate::inspect::{Due, Ticker, inspect_aside};
 use crate::launch::Exit;
 
 /// The server's parts of a launch.
@@ -51,6 +51,8 @@ pub struct Running {
     pty: Option<Pty>,
     /// The memory limit in bytes.
     memory: Option<u64>,
+    /// Inspects what it leaves while it runs.
+    ticker: Option<Ticker>,
     /// The inspection to run when it has ended.
     inspection: Option<Box<Due>>,
 }
@@ -102,6 +104,7 @@ impl Running {
             err: output(parts.err)?,
             pty: parts.control.map(Pty::new).transpose()?,
             memory: parts.memory,
+            ticker: inspection.as_ref().map(Ticker::start),
             inspection: inspection.map(Box::new),
         })
     }
@@ -144,6 +147,7 @@ impl Running {
         while self.end().is_none() && !self.is_closed {
             self.hear().await;
         }
+        self.ticker = None;
         // Another process has killed the supervisor; the kernel then kills the command.
         self.end().map_or(Exit::Signal(libc::SIGKILL), |end| end.exit)
     }

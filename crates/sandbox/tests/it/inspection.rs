@@ -30,6 +30,17 @@ fn left_under(world: &World, sandbox_context: &SandboxContext, script: &str) -> 
     (findings.take(), finished.exit)
 }
 
+/// The new name of something that was disarmed, which nobody could know before.
+fn disarmed(path: &Path) -> std::path::PathBuf {
+    let folder = path.parent().expect("it is in a folder");
+    let start = format!("{}.disabled-by-codex-", path.file_name().expect("it has a name").display());
+    let names = entries(folder);
+    let name = names.iter().find_map(|name| name.strip_prefix(&start).map(|number| (name, number)));
+    let (name, number) = name.expect("it was renamed");
+    assert_eq!(number.len(), 16, "{name}");
+    folder.join(name)
+}
+
 /// The paths of the findings, below the workspace.
 fn places(world: &World, report: &Report) -> Vec<String> {
     let below = |path: &Path| path.strip_prefix(world.ws("")).unwrap_or(path).display().to_string();
@@ -58,13 +69,15 @@ struct Attack {
     name: &'static str,
     before: &'static str,
     inside: &'static str,
+    /// A second command.
+    then: &'static str,
     after: &'static str,
 }
 
 const FSMONITOR: &str = "printf '[core]\\n\\tfsmonitor = touch $C; false\\n'";
 
 const fn attack(name: &'static str, inside: &'static str, after: &'static str) -> Attack {
-    Attack { name, before: "", inside, after }
+    Attack { name, before: "", inside, then: "", after }
 }
 
 const ATTACKS: &[Attack] = &[
@@ -214,6 +227,62 @@ const ATTACKS: &[Attack] = &[
         "git push -q ./store.git HEAD",
     )
     .prepared("git init -q --bare store.git"),
+    attack(
+        "names in the index that git would not accept",
+        "mkdir -p agit/hooks; printf '#!/bin/sh\\ntouch $C\\n' > agit/hooks/post-checkout; chmod +x \
+            agit/hooks/post-checkout; git add agit; rm -r agit; sed -i s,agit/hooks,.git/hooks, .git/index",
+        "git checkout -q .; git checkout -q -b other",
+    ),
+    attack("a setting through its second name", "cd src; git init -q; ln .git/config other", "cd src; git status")
+        .followed("@FSM >> src/other"),
+    attack(
+        "a repository below a protected name",
+        "mkdir -p src/.idea/r; cd src/.idea/r; git init -q; @FSM >> .git/config",
+        "cd src/.idea*/r; git status",
+    ),
+    attack(
+        "a git folder among temporary files",
+        "git init -q --bare $T/x; { @FSM; echo bare=false; echo worktree=$W/src; } > $T/x/config",
+        "cd src; git status",
+    )
+    .followed("echo gitdir: $T/x > src/.git"),
+    attack(
+        "a repository among temporary files",
+        "@FSM >> $T/p/.git/config; printf '#!/bin/sh\\ntouch $C\\n' > $T/p/.git/hooks/post-commit; chmod +x \
+            $T/p/.git/hooks/post-commit",
+        "cd $T/p; git status; git commit -q --allow-empty -m x",
+    )
+    .prepared("git init -q $T/p"),
+    attack(
+        "a remote in a file",
+        "mkdir -p .git/branches; echo $D/store.git > .git/branches/origin",
+        "git push -q origin HEAD:x",
+    )
+    .prepared(
+        "git init -q --bare $D/store.git; printf '#!/bin/sh\\ntouch $C\\n' > $D/store.git/hooks/pre-receive; chmod +x \
+                $D/store.git/hooks/pre-receive",
+    ),
+    attack(
+        "a link among the objects",
+        "ln -sfn $D/file .git/objects/info/commit-graph",
+        "git gc -q; grep -q CLEAN $D/file || touch $C",
+    )
+    .prepared("echo CLEAN > $D/file; git config gc.writeCommitGraph true"),
+    attack(
+        "the script that a hook is a link to",
+        "echo 'touch $C' >> scripts/hook",
+        "git commit -q --allow-empty -m x",
+    )
+    .prepared(
+        "mkdir scripts; echo '#!/bin/sh' > scripts/hook; chmod +x scripts/hook; ln -s ../../scripts/hook \
+            .git/hooks/post-commit",
+    ),
+    attack(
+        "a repository after many files that are only reported",
+        "mkdir -p .github/workflows x/y/z; (cd .github/workflows; seq -f %g.yml 20050 | xargs touch); cd x/y/z; git init -q; \
+            @FSM >> .git/config",
+        "cd x/y/z; git status",
+    ),
 ];
 
 impl Attack {
@@ -222,10 +291,17 @@ impl Attack {
         self
     }
 
+    const fn followed(mut self, then: &'static str) -> Self {
+        self.then = then;
+        self
+    }
+
     fn text(world: &World, text: &str) -> String {
         let canary = world.path("canary").display().to_string();
         let (ws, outside) = (world.ws("").display().to_string(), world.path("outside").display().to_string());
-        text.replace("@FSM", FSMONITOR).replace("$C", &canary).replace("$W", &ws).replace("$D", &outside)
+        let tmpdir = world.path("tmpdir").display().to_string();
+        let text = text.replace("@FSM", FSMONITOR).replace("$C", &canary).replace("$W", &ws);
+        text.replace("$D", &outside).replace("$T", &tmpdir)
     }
 
     /// Plays it and returns whether it failed.
@@ -244,9 +320,12 @@ impl Attack {
         };
         outside(self.before);
         if is_confined {
-            left(&world, &Self::text(&world, self.inside));
+            for command in [self.inside, self.then].into_iter().filter(|command| !command.is_empty()) {
+                left(&world, &Self::text(&world, command));
+            }
         } else {
             outside(self.inside);
+            outside(self.then);
             let _ = std::fs::remove_file(world.path("canary"));
         }
         let is_clean = !world.path("canary").exists();
@@ -268,22 +347,21 @@ pub(crate) fn nothing_that_a_command_leaves_runs_with_the_next_git() {
 pub(crate) fn disarmed_files_are_kept_and_named() {
     let world = repository();
     let script = "mkdir -p src/deep/.idea src/.cargo .husky; echo x > src/.npmrc; echo x > src/.cargo/config.toml; \
-        cd src; git init -q; git config core.fsmonitor ./x; git config user.name me; echo x > .git/hooks/pre-push; \
-        echo x > .npmrc.disabled-by-codex";
+        cd src; git init -q; git config core.fsmonitor ./x; git config user.name me; echo x > .git/hooks/pre-push";
     let (report, _) = left(&world, script);
     let expected =
         ["src/.cargo/config.toml", "src/.git/config", "src/.git/hooks/pre-push", "src/.npmrc", "src/deep/.idea"];
     let found: Vec<String> = places(&world, &report).into_iter().filter(|place| place != ".husky").collect();
     assert_eq!(found, expected);
-    assert_eq!(std::fs::read_to_string(world.ws("src/.npmrc.disabled-by-codex.1")).expect("it is kept"), "x\n");
-    assert!(world.ws("src/deep/.idea.disabled-by-codex").is_dir());
+    assert_eq!(std::fs::read_to_string(disarmed(&world.ws("src/.npmrc"))).expect("it is kept"), "x\n");
+    assert!(disarmed(&world.ws("src/deep/.idea")).is_dir());
     let now = git(&world.ws("src"), &["config", "--file", ".git/config", "--list"]);
     assert!(now.contains("user.name=me") && !now.contains("fsmonitor"), "{now}");
-    let before = std::fs::read_to_string(world.ws("src/.git/config.disabled-by-codex")).expect("it is kept");
+    let before = std::fs::read_to_string(disarmed(&world.ws("src/.git/config"))).expect("it is kept");
     assert!(before.contains("fsmonitor"), "{before}");
     let warning = report.warning().expect("something was found");
     assert!(
-        warning.contains("core.fsmonitor") && warning.contains("renamed to .npmrc.disabled-by-codex.1"),
+        warning.contains("core.fsmonitor") && warning.contains("renamed to .npmrc.disabled-by-codex-"),
         "{warning}"
     );
 }
@@ -364,11 +442,6 @@ fn commands_that_a_user_added_to_a_rebase_stay() {
     let world = repository();
     git(&world.ws(""), &["commit", "-q", "--allow-empty", "-m", "two"]);
     let list = world.write("ws/.git/rebase-merge/git-rebase-todo", "exec make test\n");
-    // The list is older than the command by more than the clock difference.
-    let old = std::time::SystemTime::now();
-    while old.elapsed().is_ok_and(|age| age.as_millis() < 120) {
-        std::thread::yield_now();
-    }
     let script = "printf 'exec make test\\nexec evil\\n' > .git/rebase-merge/git-rebase-todo";
     let (report, _) = left(&world, script);
     assert_eq!(places(&world, &report), [".git/rebase-merge/git-rebase-todo"]);
@@ -443,4 +516,61 @@ fn a_command_that_still_runs_is_inspected_too() {
         codex_sandbox::cleanup_done().await;
     });
     assert_eq!(places(&world, &findings.take()), ["src/.npmrc"]);
+}
+
+#[test]
+fn a_command_that_goes_on_is_inspected_by_itself() {
+    use codex_sandbox::terminal::{Screen, Terminals};
+
+    let world = repository();
+    let findings = Findings::default();
+    let script = format!("{IDENTITY} cd src; git init -q; git config core.fsmonitor x; exec sleep 600");
+    let mut launch = world.launch(&policy(), &["/bin/sh", "-c", &script]);
+    launch.confinement = world.profile(&policy()).map(|profile| profile.reporting_to(&findings)).into();
+    let line = crate::support::runtime().block_on(async {
+        let terminals = Terminals::default();
+        let id = terminals.start(launch, Screen { rows: 24, cols: 80, is_verbatim: true }).expect("it starts");
+        let told = async {
+            loop {
+                terminals.poll(id, std::time::Duration::from_millis(50), 1000).await.expect("it is there");
+                if let Some(line) = findings.take_for_model() {
+                    return line;
+                }
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(60), told).await.expect("it is found in time")
+    });
+    assert!(line.contains("core.fsmonitor") && !line.contains('\n'), "{line}");
+}
+
+/// A patch is no command, and once nothing was inspected after one.
+#[test]
+fn changes_of_this_program_itself_are_inspected() {
+    let world = repository();
+    let findings = Findings::default();
+    let profile = world.profile(&policy()).expect("there is a policy").reporting_to(&findings);
+    let changes = codex_sandbox::OwnChanges::expected(&profile);
+    for (name, text) in
+        [("HEAD", "ref: refs/heads/main"), ("config", "[core]\nfsmonitor = x"), ("objects/x", ""), ("refs/x", "")]
+    {
+        world.write(&format!("ws/src/{name}"), text);
+    }
+    changes.inspect();
+    assert_eq!(places(&world, &findings.take()), ["src/HEAD"]);
+    assert!(!world.ws("src/HEAD").exists());
+}
+
+/// Settings and hooks of the user stay, also if they are not known to be harmless.
+#[test]
+fn what_was_there_stays() {
+    let world = repository();
+    let outside = "git config core.fsmonitor false; git config alias.x '!true'; printf '#!/bin/sh\\n' > .git/hooks/pre-commit; \
+        chmod +x .git/hooks/pre-commit; mkdir -p .git/branches; echo x > .git/branches/old; git init -q --bare store.git; \
+        git -C store.git config core.pager x; git init -q nested; git -C nested config core.editor x; mkdir store.git/work";
+    let ran = Command::new("/bin/sh").args(["-c", outside]).current_dir(world.ws("")).status();
+    assert!(ran.expect("a shell runs").success());
+    for _ in 0..2 {
+        let (report, _) = left(&world, "echo 5 >> a; touch nested/x");
+        assert_eq!(places(&world, &report), [""; 0]);
+    }
 }

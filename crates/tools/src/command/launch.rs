@@ -81,8 +81,14 @@ pub(crate) struct LaunchContext {
 impl LaunchContext {
     /// The sandbox profile; `None` if the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
+        self.profile_with(Vec::new())
+    }
+
+    /// The same with more writable folders.
+    pub(crate) fn profile_with(&self, more_roots: Vec<PathBuf>) -> Option<Profile> {
         let (roots, names) = (self.roots.clone(), self.names.clone());
-        let Permissions { write: granted_roots, network: granted_network } = self.granted.current();
+        let Permissions { write: mut granted_roots, network: granted_network } = self.granted.current();
+        granted_roots.extend(more_roots);
         let around = SandboxContext::of(&self.codex_home, &self.env);
         let sandbox_context = SandboxContext { roots, names, granted_roots, granted_network, ..around };
         let profile = Profile::new(&self.policy, &self.workspace, &sandbox_context)?;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use codex_log::{Answer, ItemId};
 use codex_patch::{Applied, Plan};
+use codex_sandbox::OwnChanges;
 use codex_wire::provider_traits::PatchForm;
 use codex_wire::tool_spec::ToolSpec;
 use futures_util::future::BoxFuture;
@@ -142,13 +143,19 @@ impl PatchRun {
         let (cx, granted, after) = (Arc::clone(&self.cx), std::mem::take(&mut self.granted), self.after.take());
         self.stage = Stage::Applying(tokio::task::spawn_blocking(move || {
             let since = Instant::now();
-            let guard = Reach::new(&cx.launch, granted).guard(&permission);
+            let guard = Reach::new(&cx.launch, granted.clone()).guard(&permission);
+            // A person may allow anything.
+            let profile = cx.launch.profile_with(granted).filter(|_| permission != Permission::Person);
+            let changes = profile.as_ref().map(OwnChanges::expected);
             let applied = plan.apply(&guard).map_err(|error| full_message(&error)).map(|mut applied| {
                 if let Some(Err(problem)) = after.map(|after| after()) {
                     applied.summary.push_str(&problem);
                 }
                 applied
             });
+            if let Some(changes) = changes {
+                changes.inspect();
+            }
             (applied, since.elapsed())
         }));
     }
