@@ -71,7 +71,7 @@ fn open_up(folder: impl AsFd, mode: u32) -> Result<(), Errno> {
 }
 
 /// Renames an entry and takes all access to a folder away, because nobody knows what is in it.
-pub fn put_away(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
+pub fn seal(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
     let aside = move_aside(folder, name)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(unknown) = openat(&folder.handle, &*aside, flags, Mode::empty()) {

@@ -204,6 +204,34 @@ fn pointed_at(dot_git: &Path, checkout: &Path) -> Option<PathBuf> {
     checkout.join(path).canonicalize().ok()
 }
 
+/// The git folder of a checkout, wherever it is; the folder itself if it is one.
+#[cfg(target_os = "linux")]
+pub(crate) fn git_folder_of(checkout: &Path) -> Option<PathBuf> {
+    let dot_git = checkout.join(DOT_GIT.path);
+    match fs::metadata(&dot_git) {
+        Ok(found) if found.is_dir() => dot_git.canonicalize().ok(),
+        Ok(_) => pointed_at(&dot_git, checkout),
+        Err(_) => is_git_folder(checkout).then(|| checkout.to_owned()),
+    }
+}
+
+/// The folder that a git folder takes its settings from.
+#[cfg(target_os = "linux")]
+pub(crate) fn common_of(git: &Path) -> Option<PathBuf> {
+    match fs::symlink_metadata(git.join("commondir")) {
+        Ok(_) => git.join(read_text(&git.join("commondir"))?.trim()).canonicalize().ok(),
+        Err(_) => Some(git.to_owned()),
+    }
+}
+
+/// The length of the object ids of a repository, in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn id_length(common: &Path) -> usize {
+    let entries = config::parse(&read(&common.join("config")).unwrap_or_default()).entries;
+    let is_long = |entry: &Entry| entry.is("extensions", "objectformat") && entry.value.as_deref() == Some(b"sha256");
+    if entries.iter().any(is_long) { 32 } else { 20 }
+}
+
 /// Returns the common folder of the linked worktree `git`, if it belongs to the checkout with this `.git` file.
 pub(crate) fn common_of_worktree(git: &Path, dot_git: &Path) -> Option<PathBuf> {
     let common = git.join(read_text(&git.join("commondir"))?.trim()).canonicalize().ok()?;

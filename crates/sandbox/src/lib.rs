@@ -38,7 +38,11 @@ pub use codex_guard::roots::ResolvedRoots;
 pub use codex_lines::Captured;
 pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
+#[cfg(target_os = "linux")]
+pub use inspect::names_programs;
 pub use launch::{Confinement, Exit, Launch, SandboxLevel, Stdio};
+#[cfg(not(target_os = "linux"))]
+pub use platform::names_programs;
 pub use platform::{
     Input, Output, OwnChanges, Pty, Running, cleanup_done, force_level, harden, landlock_level, level,
     raise_descriptor_limit, remove_left_placeholders, set_command_deadline, spawn, unenforced_memory_limit,

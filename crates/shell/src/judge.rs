@@ -167,6 +167,11 @@ impl Answer {
 /// The reason why a command is not known to be harmless.
 fn unknown(question: &Question<'_>) -> String {
     match understand(question.argv) {
+        Understood::Commands(_)
+            if question.checkout == Checkout::Armed && is_known_safe(question.argv, Checkout::Own) =>
+        {
+            "the settings of this checkout may name programs, which nothing would confine".to_owned()
+        }
         Understood::Commands(_) if is_known_safe(question.argv, Checkout::Own) => {
             "it would obey the settings of another checkout than the one worked in".to_owned()
         }

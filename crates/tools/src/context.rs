@@ -95,7 +95,7 @@ impl ThreadTools {
                 Some(line) => ToolOutput::Text(format!("{text}\n{line}")),
                 None => ToolOutput::Text(text),
             },
-            other => other,
+            parts @ ToolOutput::Parts(_) => parts,
         }
     }
 

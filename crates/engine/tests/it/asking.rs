@@ -135,6 +135,30 @@ async fn a_command_of_the_model_finds_no_pager() {
     assert_eq!(printed.as_deref(), Some("cat cat most 1\n"));
 }
 
+/// A folder that came with a `.git` of its own made harmless commands run what that names.
+#[tokio::test]
+async fn git_is_asked_about_where_its_settings_name_programs() {
+    for (file, text) in [
+        ("config", "[core]\nfsmonitor = touch x"),
+        ("config", "[diff \"x\"]\ntextconv = touch x"),
+        ("config", "[include]\npath = /tmp/x"),
+        ("config", "[extensions]\npartialClone = o\n[remote \"o\"]\npromisor = true"),
+        ("hooks/post-index-change", "touch x"),
+        ("info/attributes", "* filter=x"),
+    ] {
+        let world = world("untrusted", "danger-full-access");
+        let git = world.path("project/.git");
+        codex_files::testing::make_git_folder(&git).expect("a folder can be made");
+        let status = ("shell", json!({"command": ["git", "status"]}));
+        let list = ("shell", json!({"command": ["ls"]}));
+        std::fs::create_dir_all(git.join(file).parent().expect("a parent")).expect("a folder can be made");
+        std::fs::write(git.join(file), text).expect("a file can be written");
+        let mut client = world.start(&script(&[status, list])).await;
+        let events = turn(&mut client, ReviewDecision::Denied).await;
+        assert_eq!(questions(&events).len(), 1, "{file}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn git_is_asked_about_in_another_checkout() {
     let world = world("untrusted", "danger-full-access");

@@ -12,6 +12,7 @@ const MAX_NAME: usize = 64 * 1024;
 const STATUS: usize = 40;
 const LINK_MODE: u32 = 0o120_000;
 const FOLDER_MODE: u32 = 0o040_000;
+const SUBMODULE_MODE: u32 = 0o160_000;
 
 /// The reason why an index is not known to be harmless.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +40,11 @@ impl From<io::Error> for IndexError {
 
 /// Checks every name of an index, whose object ids have `id_length` bytes.
 pub fn check(index: &mut impl BufRead, id_length: usize) -> Result<(), IndexError> {
+    each(index, id_length, |_| ())
+}
+
+/// The same, and passes the folders of submodules to `submodule`.
+pub fn each(index: &mut impl BufRead, id_length: usize, mut submodule: impl FnMut(&[u8])) -> Result<(), IndexError> {
     let mut header = [0; 12];
     index.read_exact(&mut header)?;
     let [b'D', b'I', b'R', b'C', v0, v1, v2, v3, c0, c1, c2, c3] = header else { return Err(IndexError::Broken) };
@@ -55,6 +61,9 @@ pub fn check(index: &mut impl BufRead, id_length: usize) -> Result<(), IndexErro
         let is_replacement = path.is_empty();
         if !is_replacement && !is_safe_path(path) || is_below(path, &links) {
             return Err(IndexError::Name(name));
+        }
+        if mode & 0o170_000 == SUBMODULE_MODE {
+            submodule(path);
         }
         if mode & 0o170_000 == LINK_MODE {
             let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);

@@ -113,9 +113,9 @@ fn disarm_all(due: &Due, live: Option<&mut Seen>) -> Report {
     let alone = Due::is_alone() && live.is_none();
     let purpose = Purpose::Disarm { due, kept: Accepted::default(), live };
     let mut inspector = Inspector::new(&due.profile, purpose, alone);
-    let mut survey = look(due);
+    let mut survey = surveyed(due);
     if inspector.open_up(&survey) {
-        survey = look(due);
+        survey = surveyed(due);
     }
     // The deepest first, because a folder that is moved aside has to be examined before.
     for point in survey.points.iter().rev() {
@@ -145,7 +145,7 @@ fn disarm_all(due: &Due, live: Option<&mut Seen>) -> Report {
     report
 }
 
-fn look(due: &Due) -> Arc<Survey> {
+fn surveyed(due: &Due) -> Arc<Survey> {
     search::renew(due.profile.workspaces(), due.profile.names())
 }
 
@@ -244,7 +244,7 @@ impl<'a> Inspector<'a> {
             self.report(path, "a folder that could not be read; it can be read again");
             return Some(folder);
         }
-        self.put_away(&around, path.parent().unwrap_or(&path), name, "a folder that cannot be examined");
+        self.seal(&around, path.parent().unwrap_or(&path), name, "a folder that cannot be examined");
         None
     }
 
@@ -255,8 +255,8 @@ impl<'a> Inspector<'a> {
     }
 
     /// Renames an entry of a folder, and closes it if it is a folder.
-    pub(super) fn put_away(&mut self, folder: &Folder, at: &Path, name: &OsStr, what: &str) {
-        let moved = disarm::put_away(folder, name);
+    pub(super) fn seal(&mut self, folder: &Folder, at: &Path, name: &OsStr, what: &str) {
+        let moved = disarm::seal(folder, name);
         self.tell_moved(at.join(name), what, moved);
     }
 

@@ -22,6 +22,8 @@ mod points;
 mod queue;
 #[cfg(target_os = "linux")]
 mod repository;
+#[cfg(target_os = "linux")]
+mod unconfined;
 
 #[cfg(target_os = "linux")]
 pub(crate) use accepted::Accepted;
@@ -29,3 +31,5 @@ pub(crate) use accepted::Accepted;
 pub(crate) use due::Due;
 #[cfg(target_os = "linux")]
 pub(crate) use queue::{Ticker, inspect_aside, inspect_now};
+#[cfg(target_os = "linux")]
+pub use unconfined::names_programs;

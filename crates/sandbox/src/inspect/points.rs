@@ -67,7 +67,7 @@ impl Inspector<'_> {
                 if self.judge(&path, ("unvisited", point.stamp.identity()))
                     && let Some((folder, name)) = around(point)
                 {
-                    self.put_away(&folder, path.parent().unwrap_or(&path), name, "a folder that there was no time for");
+                    self.seal(&folder, path.parent().unwrap_or(&path), name, "a folder that there was no time for");
                 }
             }
             FindingKind::Setting | FindingKind::Hook if !self.is_suspect(point) => {}

@@ -146,7 +146,7 @@ impl Inspector<'_> {
         let (Some(at), Some(name)) = (git.parent(), git.file_name()) else { return };
         let Some(folder) = Root::open(at).and_then(|root| root.folder(Path::new(""))) else { return };
         if self.judge(git, "too large") {
-            self.put_away(&folder, at, name, "a git folder that is too large to be examined");
+            self.seal(&folder, at, name, "a git folder that is too large to be examined");
         }
     }
 
@@ -196,7 +196,7 @@ impl Inspector<'_> {
                     EntryKind::Folder | EntryKind::Link => {
                         if self.judge_entry(&folder, &git.join(&below), &name) {
                             let what = "a link or a folder that is too deep for a submodule";
-                            self.put_away(&folder, &git.join(&below), &name, what);
+                            self.seal(&folder, &git.join(&below), &name, what);
                         }
                     }
                     EntryKind::File | EntryKind::Other => {}

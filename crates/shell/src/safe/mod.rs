@@ -15,6 +15,8 @@ use crate::understand::{Understood, understand};
 pub enum Checkout {
     /// The checkout that the thread works in.
     Own,
+    /// The same, but its own settings may name programs, and nothing confines them.
+    Armed,
     /// Another checkout, which may exist only to make a program run.
     Foreign,
 }
@@ -46,7 +48,7 @@ pub(crate) fn are_safe(commands: &[Vec<String>], checkout: Checkout) -> bool {
 
 /// Whether a command would use the settings of another checkout, which can name programs to run.
 pub(crate) fn obeys(command: &[String], checkout: Checkout) -> bool {
-    checkout == Checkout::Foreign && command.first().is_some_and(|program| program == "git")
+    checkout != Checkout::Own && command.first().is_some_and(|program| program == "git")
 }
 
 /// Whether one command is harmless.

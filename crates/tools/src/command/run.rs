@@ -329,7 +329,6 @@ pub(crate) fn forecast(line: &str, cx: &ToolContext, grants: &Grants) -> Result<
 
 fn judge(request: &CommandRequest, cx: &ToolContext, grants: &Grants, sandbox: SandboxState) -> Judgement {
     let settings: &Settings = &cx.settings;
-    let is_own = codex_workspace::git::is_same_repository(&settings.cwd, &request.cwd);
     // Only under these policies does it matter what a command destroys.
     let policy = settings.approval_policy;
     let looks = policy.is_on_request() || policy == AskForApproval::OnFailure;
@@ -343,11 +342,20 @@ fn judge(request: &CommandRequest, cx: &ToolContext, grants: &Grants, sandbox: S
         approval: policy,
         sandbox,
         moves_over: moved_over.as_deref(),
-        checkout: if is_own { Checkout::Own } else { Checkout::Foreign },
+        checkout: checkout(request, cx, sandbox),
         escalated: request.is_escalated || was_outside,
         rules: &grants.rules,
         approved_before,
     })
+}
+
+/// The owner of the settings that git would obey. In a sandbox it does not matter what they name.
+fn checkout(request: &CommandRequest, cx: &ToolContext, sandbox: SandboxState) -> Checkout {
+    if !codex_workspace::git::is_same_repository(&cx.settings.cwd, &request.cwd) {
+        return Checkout::Foreign;
+    }
+    let may_obey = sandbox != SandboxState::Confined && request.argv.iter().any(|word| word.contains("git"));
+    if may_obey && codex_sandbox::names_programs(&request.cwd) { Checkout::Armed } else { Checkout::Own }
 }
 
 /// The first file that a command would overwrite by moving another one.
