@@ -354,8 +354,8 @@ fn checkout(request: &CommandRequest, cx: &ToolContext, sandbox: SandboxState) -
     if !codex_workspace::git::is_same_repository(&cx.settings.cwd, &request.cwd) {
         return Checkout::Foreign;
     }
-    let may_obey = sandbox != SandboxState::Confined && request.argv.iter().any(|word| word.contains("git"));
-    if may_obey && codex_sandbox::names_programs(&request.cwd) { Checkout::Armed } else { Checkout::Own }
+    let may_read_settings = sandbox != SandboxState::Confined && request.argv.iter().any(|word| word.contains("git"));
+    if may_read_settings && codex_sandbox::names_programs(&request.cwd) { Checkout::Armed } else { Checkout::Own }
 }
 
 /// The first file that a command would overwrite by moving another one.
