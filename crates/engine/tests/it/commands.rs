@@ -247,7 +247,13 @@ async fn an_interrupt_kills_the_process_tree_and_the_model_is_informed() {
     assert_eq!(outcome(&events), Outcome::Aborted(Abort::Interrupted));
     assert_eq!(the_end(&events).0, CommandStatus::Failed);
     client.turn("2", "again").await;
-    assert!(outputs(&client)[0].ends_with("aborted by user"), "{:?}", outputs(&client));
+    let output = &outputs(&client)[0];
+    assert!(output.starts_with(&pid) && output.ends_with("aborted by user"), "the output is kept: {output:?}");
+    let kept = events.iter().find_map(|event| match &event.body {
+        Body::ItemCompleted(Item::Command(command)) => command.end.as_ref().map(|end| end.stdout.trim().to_owned()),
+        _ => None,
+    });
+    assert_eq!(kept, Some(pid), "and in the thread's file");
 }
 
 #[tokio::test]

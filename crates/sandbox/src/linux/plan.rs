@@ -160,6 +160,8 @@ pub(super) struct MountPoint {
     pub(super) kind: Kind,
     /// The identity of the folder, if it is a root.
     pub(super) root: Option<Identity>,
+    /// The folders to make for it, outermost first, if it is in `/dev`, which the sandbox has one of its own of.
+    pub(super) below_dev: Vec<CString>,
 }
 
 /// The user and network namespaces of a sandbox.
@@ -283,6 +285,18 @@ fn protected(layout: &Layout) -> Vec<PathBuf> {
     closed.map(|place| place.path.clone()).filter(|path| !is_state(path)).collect()
 }
 
+/// Whether a folder is mounted anew for each sandbox, or is the root of everything.
+fn is_replaced(path: &Path) -> bool {
+    ["/", "/dev"].iter().any(|folder| path == Path::new(folder)) || path.starts_with("/proc")
+}
+
+/// The folders between `/dev` and a folder in it, and the folder itself.
+fn below_dev(path: &Path) -> Result<Vec<CString>, SpawnError> {
+    let below: Vec<&Path> = path.ancestors().take_while(|folder| *folder != Path::new("/dev")).collect();
+    let is_below = path.starts_with("/dev");
+    below.into_iter().rev().filter(|_| is_below).map(|folder| c_string(folder.as_os_str(), "a root")).collect()
+}
+
 /// The places to mount, after recording the placeholders that they need.
 fn mount_places(
     layout: Layout,
@@ -290,7 +304,7 @@ fn mount_places(
     placeholders: &mut Placeholders,
 ) -> Result<Vec<MountPoint>, SpawnError> {
     let mut places = Vec::with_capacity(layout.places.len());
-    for place in layout.places.into_iter().filter(|place| place.path != Path::new("/")) {
+    for place in layout.places.into_iter().filter(|place| !is_replaced(&place.path)) {
         if let Some(placeholder) = place.placeholder {
             let path = &place.path;
             placeholders.want(path, placeholder, places.len()).map_err(|errno| SpawnError::Confine {
@@ -300,7 +314,8 @@ fn mount_places(
             })?;
         }
         let root = profile.roots().iter().find(|root| root.path == place.path).map(|root| root.identity);
-        places.push(MountPoint { path: c_string(place.path.as_os_str(), "a protected path")?, kind: place.kind, root });
+        let path = c_string(place.path.as_os_str(), "a protected path")?;
+        places.push(MountPoint { path, kind: place.kind, root, below_dev: below_dev(&place.path)? });
     }
     Ok(places)
 }

@@ -111,11 +111,20 @@ fn put_places(world: &NamespacePlan, workings: &mut FirstProcessMemory) -> Resul
         }
         let step = if spot.kind == Kind::Closed { Step::MountClosed } else { Step::MountOpen };
         let failed = Failure::at(step, index);
-        let place = open_spot(spot).map_err(&failed)?;
-        let tree = match slot.take() {
-            // SAFETY: `take_open` has given up ownership, and its slot is empty now.
-            Some(tree) => unsafe { OwnedFd::from_raw_fd(tree) },
-            None => take(&place).map_err(&failed)?,
+        let (place, tree) = match slot.take() {
+            Some(tree) => {
+                for folder in &spot.below_dev {
+                    make_folder(folder).map_err(&failed)?;
+                }
+                // The tree is the folder that the plan was made for. By now something else may be mounted at its place.
+                // SAFETY: `take_open` has given up ownership, and its slot is empty now.
+                (open_path(&spot.path).map_err(&failed)?, unsafe { OwnedFd::from_raw_fd(tree) })
+            }
+            None => {
+                let place = open_spot(spot).map_err(&failed)?;
+                let tree = take(&place).map_err(&failed)?;
+                (place, tree)
+            }
         };
         if spot.kind == Kind::Closed {
             sys::set_mount_attributes(tree.as_fd(), READ_ONLY, true).map_err(&failed)?;
@@ -154,6 +163,13 @@ fn mount_processes() -> Result<(), Errno> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     match mount(c"proc", c"/proc", c"proc", flags, None::<&CStr>) {
         Ok(()) | Err(Errno::PERM) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn make_folder(path: &CStr) -> Result<(), Errno> {
+    match mkdirat(CWD, path, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(error),
     }
 }

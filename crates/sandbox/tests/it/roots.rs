@@ -37,6 +37,25 @@ fn with_roots(roots: &[std::path::PathBuf]) -> SandboxPolicy {
     SandboxPolicy::WorkspaceWrite(WorkspaceWrite { writable_roots: roots.to_vec(), ..WorkspaceWrite::default() })
 }
 
+/// Such a root was a stale file handle, because every sandbox has a `/dev` of its own.
+#[test]
+fn a_folder_of_shared_memory_can_be_a_root() {
+    let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in shared memory");
+    let deep = folder.path().join("a/b");
+    fs::create_dir_all(&deep).expect("mkdir");
+    for root in [deep.as_path(), std::path::Path::new("/dev/shm")] {
+        let thread = Thread::new(with_roots(&[root.to_owned()]));
+        let told = thread.shell(&format!("echo x > {}/new && echo done", deep.display())).expect("it starts");
+        assert_eq!(told, "done\n", "{}", root.display());
+        assert_eq!(fs::read_to_string(deep.join("new")).expect("it is there"), "x\n");
+        fs::remove_file(deep.join("new")).expect("unlink");
+    }
+    let thread = Thread::new(workspace_write());
+    let told =
+        thread.shell(&format!("ls {}; echo x > /dev/shm/private && echo done", deep.display())).expect("it starts");
+    assert!(!has_namespaces() || told.ends_with("done\n"), "{told}");
+}
+
 #[test]
 fn a_workspace_that_became_a_link_is_refused() {
     let thread = Thread::new(workspace_write());

@@ -104,6 +104,8 @@ pub(crate) struct CommandCall {
     is_vouched: bool,
     /// The outcome of the sandboxed run, while a person is asked about another one.
     first: Option<CommandOutcome>,
+    /// The output that was shown while the command ran. Its launch limits how much is shown.
+    printed: Vec<u8>,
     /// The id of the current question, or of the next one.
     question: QuestionId,
     limits: CallLimits,
@@ -119,7 +121,9 @@ impl CommandCall {
     ) -> (Self, Vec<Effect>) {
         let (phase, is_vouched) = (Phase::Over, matches!(judged, Judgement::Run { vouched: true, .. }));
         let question = QuestionId::first(request.call.clone());
-        let mut call = Self { request, policy, phase, is_sandboxed: true, is_vouched, first: None, question, limits };
+        let (first, printed) = (None, Vec::new());
+        let mut call =
+            Self { request, policy, phase, is_sandboxed: true, is_vouched, first, printed, question, limits };
         let effects = match judged {
             Judgement::Run { sandboxed, .. } => {
                 let started = call.item(CommandStatus::Running, None);
@@ -178,6 +182,7 @@ impl CommandCall {
             (Phase::Over, _) => {}
             (Phase::Asked | Phase::AskedAgain, Input::Answered(answer)) => self.answered(&answer, &mut effects),
             (Phase::Running { .. }, Input::Printed(stream, bytes)) => {
+                self.printed.extend_from_slice(&bytes);
                 let (item, delta) = (self.request.call.clone(), Delta::Output { stream, bytes });
                 effects.push(Effect::Emit(Body::ItemDelta { item, delta }));
             }
@@ -200,11 +205,18 @@ impl CommandCall {
         let was_asking = self.is_asking();
         self.phase = Phase::Over;
         let status = if was_asking { CommandStatus::Declined } else { CommandStatus::Failed };
-        let ran = self.first.take().unwrap_or_else(|| CommandOutcome::aborted(duration));
+        let ran = self.first.take().unwrap_or_else(|| CommandOutcome::aborted(&self.printed, duration));
         vec![Effect::Emit(Body::ItemCompleted(self.item(status, Some(ran.end(self.limits.output_bytes)))))]
     }
 
+    /// The report for the model about a command that was aborted with its turn: its output so far, and when it ended.
+    pub(crate) fn aborted_text(&self, duration: Duration) -> String {
+        let limit = self.limits.output_bytes;
+        CommandOutcome::aborted(&output::shortened(&self.printed, limit), duration).aggregated
+    }
+
     fn run(&mut self, is_sandboxed: bool, effects: &mut Vec<Effect>) {
+        self.printed.clear();
         if let Some(typed) = self.request.typed.clone() {
             self.phase = Phase::Over;
             let end = CommandOutcome::silent().end(self.limits.output_bytes);

@@ -58,10 +58,13 @@ impl CommandOutcome {
         Self { exit_code: 0, ..Self::not_started(String::new()) }
     }
 
-    /// A run that was aborted.
-    pub(crate) fn aborted(duration: Duration) -> Self {
+    /// A run that was aborted after it had printed something.
+    pub(crate) fn aborted(printed: &[u8], duration: Duration) -> Self {
+        let stdout = String::from_utf8_lossy(printed).into_owned();
         let text = aborted_text(duration);
-        Self { exit_code: 130, duration, ..Self::not_started(text) }
+        let line_end = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+        let aggregated = format!("{stdout}{line_end}{text}");
+        Self { exit_code: 130, duration, stderr: text, stdout, ..Self::not_started(aggregated) }
     }
 
     /// A command whose terminal has reported its end.
@@ -115,7 +118,7 @@ impl CommandOutcome {
 }
 
 /// The report for the model about a command that was aborted with its turn.
-pub(crate) fn aborted_text(duration: Duration) -> String {
+fn aborted_text(duration: Duration) -> String {
     format!("Wall time: {:.1} seconds\naborted by user", duration.as_secs_f64())
 }
 
@@ -123,6 +126,12 @@ pub(crate) fn aborted_text(duration: Duration) -> String {
 pub(super) fn for_model(end: &CommandEnd) -> String {
     let seconds = (end.duration.as_secs_f64() * 10.0).round() / 10.0;
     json!({"output": end.formatted, "metadata": {"exit_code": end.exit_code, "duration_seconds": seconds}}).to_string()
+}
+
+/// Shortens an output to about `limit` bytes for the model.
+pub(super) fn shortened(printed: &[u8], limit: usize) -> Vec<u8> {
+    let text = String::from_utf8_lossy(printed);
+    cut(&text, limit, text.len() as u64, text.lines().count()).into_bytes()
 }
 
 /// Shortens a text to about `limit` bytes: its start and its end, with the omitted amount in between.

@@ -15,9 +15,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::typing::Polling;
-use super::{
-    CommandCall, CommandRequest, Confinement, Input, OpenTerminal, ParseContext, Process, aborted_text, machine,
-};
+use super::{CommandCall, CommandRequest, Confinement, Input, OpenTerminal, ParseContext, Process, machine};
 use crate::call::{Concurrency, ToolCall, ToolInput};
 use crate::context::ToolContext;
 use crate::grants::{Approved, Background, Grant, Grants};
@@ -273,9 +271,10 @@ impl Call for CommandRun {
             return Vec::new();
         }
         let elapsed: Duration = self.since.elapsed();
+        let text = self.call.aborted_text(elapsed);
         let effects = self.call.stop(elapsed);
         let mut effects = self.perform(effects);
-        effects.push(Effect::End(ToolOutput::Text(aborted_text(elapsed))));
+        effects.push(Effect::End(ToolOutput::Text(text)));
         effects
     }
 
