@@ -6,15 +6,17 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hash, Hasher as _, RandomState};
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use rustix::fs::{Mode, OFlags, openat, readlinkat};
 
-use crate::walk::{EntryKind, Folder, Stamp};
+use crate::walk::{EntryKind, Folder, Root, Stamp};
 
 /// Longer files are compared by their state: reading them after every command would take too long.
 const MAX_READ: u64 = 16 * 1024 * 1024;
+/// The maximum number of entries in a folder that is compared as a whole.
+const MAX_TREE: usize = 1000;
 
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
@@ -41,6 +43,37 @@ pub fn of_entry(folder: &Folder, name: impl AsRef<Path>) -> Option<u64> {
         EntryKind::File => of_state(&stamp),
         EntryKind::Folder | EntryKind::Other => of(("entry", stamp.identity(), stamp.mode)),
     })
+}
+
+/// The fingerprint of a file, or of everything in a folder. `None` if that is too much, or cannot be read.
+#[must_use]
+pub fn of_tree(path: &Path) -> Option<u64> {
+    let (Some(at), Some(name)) = (path.parent(), path.file_name()) else { return None };
+    let root = Root::open(at)?;
+    let (mut waiting, mut all) = (vec![PathBuf::from(name)], Vec::new());
+    while let Some(below) = waiting.pop() {
+        let folder = root.folder(below.parent().unwrap_or(Path::new("")))?;
+        let name = below.file_name()?;
+        let Some(stamp) = folder.stamp_of(name) else {
+            all.push((below, 0));
+            continue;
+        };
+        if all.len() + waiting.len() > MAX_TREE {
+            return None;
+        }
+        if stamp.kind() == EntryKind::Folder {
+            root.folder(&below)?.each(&mut |name, _| {
+                waiting.push(below.join(name));
+                waiting.len() <= MAX_TREE
+            });
+            all.push((below, of(stamp.mode)));
+        } else {
+            let fingerprint = of_entry(&folder, name)?;
+            all.push((below, fingerprint));
+        }
+    }
+    all.sort();
+    Some(of(all))
 }
 
 /// The fingerprint of a file that has only one name, by which file it is. If the name was closed, nobody can have written

@@ -170,12 +170,6 @@ impl Running {
         match self.0 {}
     }
 
-    /// The protected file that was replaced, if the command was ended because of that.
-    #[must_use]
-    pub fn replaced(&self) -> Option<&std::path::Path> {
-        match self.0 {}
-    }
-
     pub fn kill(&mut self) {
         match self.0 {}
     }

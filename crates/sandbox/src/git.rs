@@ -58,7 +58,7 @@ pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outs
             protect_linked(builder, root, &dot_git, outside);
         }
         // A folder that is no git folder yet is closed as a whole.
-        _ => builder.close(&dot_git, Some(DOT_GIT.placeholder)),
+        _ => builder.close_existing(&dot_git),
     }
 }
 

@@ -75,9 +75,8 @@ impl Layout {
             builder.pin_around(root);
         }
         for root in profile.workspaces() {
-            // The placeholders are empty folders, because git ignores those: `git add -A` must not commit them.
             for name in profile.names().reserved() {
-                builder.close(&root.join(name), Some(Placeholder::Folder));
+                builder.close_existing(&root.join(name));
             }
             git::protect_checkout(&mut builder, root, git::Outside::Opened);
         }
@@ -225,6 +224,13 @@ impl Builder {
         if self.root_of(path).is_some() {
             self.bound.push(path.to_owned());
             self.close(path, placeholder);
+        }
+    }
+
+    /// Closes a path if it exists. A placeholder that an earlier release has left there is removed afterwards.
+    pub(crate) fn close_existing(&mut self, path: &Path) {
+        if path.symlink_metadata().is_ok() {
+            self.close(path, Some(Placeholder::Folder));
         }
     }
 

@@ -3,7 +3,6 @@
 //! Invariant: reading never waits for the receiver of the chunks, and every dropped byte is counted.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -95,13 +94,7 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
 /// The reason why a command was killed without a request, on separate lines; empty if it ended by itself.
 #[must_use]
 pub fn why_ended(running: &Running) -> Option<String> {
-    let replaced = running.replaced().map(replaced_text);
-    replaced.or_else(|| running.exceeded_memory().map(memory_text))
-}
-
-fn replaced_text(path: &Path) -> String {
-    let path = path.display();
-    format!("\nThe command was ended: {path}, which it must not write, was replaced by another program meanwhile.\n")
+    running.exceeded_memory().map(memory_text)
 }
 
 fn memory_text(limit: u64) -> String {

@@ -89,6 +89,16 @@ pub fn judge(question: &Question<'_>) -> Answer {
         // It needs nothing from outside the sandbox, whatever the model thinks.
         return run(sandboxed, "it is known to be harmless".to_owned());
     }
+    let is_confinable = question.checkout == Checkout::Armed { is_confinable: true };
+    if is_confinable
+        && question.approval == AskForApproval::UnlessTrusted
+        && is_known_safe(question.argv, Checkout::Own)
+    {
+        return run(
+            true,
+            "it is known to be harmless, and confined with the programs that the checkout names".to_owned(),
+        );
+    }
     by_policy(question, sandboxed).under(question.approval, ApprovalKind::Sandbox)
 }
 
@@ -168,7 +178,7 @@ impl Answer {
 fn unknown(question: &Question<'_>) -> String {
     match understand(question.argv) {
         Understood::Commands(_)
-            if question.checkout == Checkout::Armed && is_known_safe(question.argv, Checkout::Own) =>
+            if matches!(question.checkout, Checkout::Armed { .. }) && is_known_safe(question.argv, Checkout::Own) =>
         {
             "the settings of this checkout may name programs, which nothing would confine".to_owned()
         }

@@ -9,8 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::accepted::Accepted;
 use super::inspector::{self, Known};
 use crate::layout::{Kind, Layout};
+use crate::linux::settle;
 use crate::profile::Profile;
-use crate::search::Survey;
+use codex_guard::findings::{Finding, Report};
+use codex_guard::fingerprint;
 use codex_guard::walk::Stamp;
 
 /// File systems use a clock that may lag by a few milliseconds.
@@ -71,8 +73,10 @@ pub(crate) struct Due {
     pub(super) accepted: Arc<Accepted>,
     /// The folders that were in each folder for temporary files.
     pub(super) scratch: Vec<(PathBuf, HashSet<OsString>)>,
-    /// The survey of the workspace at the start of the command.
-    before: Arc<Survey>,
+    /// The entries that were found at the start of the command, by path and identity.
+    known: Arc<HashSet<(PathBuf, (u64, u64))>>,
+    /// Protected names whose files were replaced, and the first content that they got.
+    replaced: Arc<Mutex<HashMap<PathBuf, Option<u64>>>>,
     _active: Arc<Active>,
 }
 
@@ -91,6 +95,9 @@ impl Due {
         let known = Known { git_folders: &git_folders, layout, alone };
         let mut accepted = inspector::record(profile, &known);
         accepted.extend(before.accepted.get_or_init(|| inspector::record_others(profile, &before.points, &known)));
+        let found = before.points.iter().map(|point| (point.path(), point.stamp.identity()));
+        // The survey may be a moment older than the layout.
+        let closed = layout.closed().filter_map(|path| Some((path.to_owned(), Stamp::of(path)?.identity())));
         let (active, accepted) = Active::new(profile.writable_roots(), accepted);
         Some(Self {
             profile: profile.clone(),
@@ -100,7 +107,8 @@ impl Due {
             git_folders,
             accepted,
             scratch: layout.scratch.iter().map(|found| (found.root.clone(), found.folders.clone())).collect(),
-            before,
+            known: Arc::new(found.chain(closed).collect()),
+            replaced: Arc::default(),
             _active: Arc::new(active),
         })
     }
@@ -125,9 +133,38 @@ impl Due {
         time >= self.since
     }
 
-    /// The entries that existed before, so they cannot have arrived with a moved folder.
-    pub(super) fn known(&self) -> HashSet<(PathBuf, (u64, u64))> {
-        self.before.points.iter().map(|point| (point.path(), point.stamp.identity())).collect()
+    /// Whether this entry existed before, so it cannot have arrived with a moved folder, or replaced another one.
+    pub(super) fn is_known(&self, path: &Path, stamp: &Stamp) -> bool {
+        self.known.contains(&(path.to_owned(), stamp.identity()))
+    }
+
+    /// Notes that another file has taken a protected name. The first one is the user's: the command could not.
+    pub(crate) fn replaced(&self, path: &Path) {
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        replaced.entry(path.to_owned()).or_insert_with(|| fingerprint::of_tree(path));
+        drop(replaced);
+        // Everything in a git folder is known by its content.
+        if self.git_folders.iter().all(|git| !path.starts_with(git)) && path.symlink_metadata().is_ok() {
+            let what = "replaced by another program while a command ran that must not write it, which may have been \
+                        quicker: look at it before you trust it";
+            let finding = Finding { path: path.to_owned(), what: what.to_owned() };
+            self.profile.findings().add(&Report { findings: vec![finding], changed: Vec::new() });
+        }
+    }
+
+    /// Whether a replaced name still has the content that the user has given it.
+    pub(super) fn is_users(&self, path: &Path) -> bool {
+        // It may have happened just now.
+        settle();
+        let first = self.replaced.lock().unwrap_or_else(PoisonError::into_inner).get(path).copied().flatten();
+        first.is_some_and(|first| fingerprint::of_tree(path) == Some(first))
+    }
+
+    /// The reserved names in the workspaces that do not exist.
+    pub(crate) fn missing_names(&self) -> Vec<PathBuf> {
+        let names = self.profile.names();
+        let all = self.profile.workspaces().iter().flat_map(|root| names.reserved().map(|name| root.join(name)));
+        all.filter(|path| !self.places.contains_key(path)).collect()
     }
 
     /// Whether one inspection can serve both.
@@ -151,10 +188,12 @@ impl Due {
         for ((_, known), (_, others)) in self.scratch.iter_mut().zip(other.scratch) {
             known.retain(|name| others.contains(name));
         }
+        let others = other.replaced.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.replaced.lock().unwrap_or_else(PoisonError::into_inner).extend(others);
         // The earlier survey is the reference.
         if other.since < self.since {
             self.since = other.since;
-            self.before = other.before;
+            self.known = other.known;
         }
     }
 }

@@ -54,7 +54,16 @@ impl Inspector<'_> {
     pub(super) fn point(&mut self, point: &SurveyFinding) {
         let path = point.path();
         match point.what {
-            FindingKind::DotGit(EntryKind::Folder) => self.git_folder(&path, false),
+            FindingKind::DotGit(EntryKind::Folder) => {
+                // A command may be about to make one.
+                if !self.is_live()
+                    && !codex_files::is_git_folder(&path)
+                    && self.judge(&path, ("no git folder", point.stamp.identity()))
+                {
+                    return self.move_point_aside(point, "a `.git` that is not yet a git folder");
+                }
+                self.git_folder(&path, false);
+            }
             FindingKind::DotGit(EntryKind::File) => self.git_file(point),
             FindingKind::DotGit(_) => self.git_link(point),
             FindingKind::Bare => self.bare(point),
@@ -90,9 +99,12 @@ impl Inspector<'_> {
     /// Whether a command has changed it, or moved it here inside a folder.
     fn is_suspect(&self, point: &SurveyFinding) -> bool {
         let Purpose::Disarm { due, .. } = &self.purpose else { return false };
-        let is_known = || due.known().contains(&(point.path(), point.stamp.identity()));
-        !due.was_closed(&point.path())
-            && (due.is_since(&point.stamp) || due.is_time_since(point.folders_changed) && !is_known())
+        let path = point.path();
+        let is_known = due.is_known(&path, &point.stamp);
+        if due.was_closed(&path) {
+            return !is_known && !due.is_users(&path);
+        }
+        due.is_since(&point.stamp) || due.is_time_since(point.folders_changed) && !is_known
     }
 
     /// A file that has to stay what it is.
@@ -158,7 +170,12 @@ impl Inspector<'_> {
             }
             return;
         };
-        let Some(target) = text.strip_prefix(b"gitdir:") else { return };
+        let Some(target) = text.strip_prefix(b"gitdir:") else {
+            if is_new {
+                self.move_point_aside(point, "a `.git` file that leads to no folder");
+            }
+            return;
+        };
         let (target, checkout) = (Path::new(OsStr::from_bytes(target.trim_ascii())), path.parent().unwrap_or(&path));
         let Ok(git) = checkout.join(target).canonicalize() else {
             // Nothing is there yet, and a folder created later could not be traced to this file.

@@ -39,5 +39,6 @@ pub use harden::harden;
 pub use levels::{force_level, landlock_level, level};
 pub use placeholder::remove_left_placeholders;
 pub use pty::Pty;
+pub(crate) use replaced::settle;
 pub use running::{Input, Output, Running};
 pub use spawn::spawn;

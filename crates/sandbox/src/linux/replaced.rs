@@ -1,8 +1,9 @@
-//! Notices when a protected file is replaced from outside while a command runs that must not write it.
+//! Notices when a protected name gets another file while a command runs, and when a command creates one.
 //!
-//! A mount protects the file. When a program outside renames another file over it, as editors and `git config` do, the
-//! kernel removes that mount in every sandbox, and the new file is as writable as its folder. Neither a mount nor
-//! Landlock can protect a name, only the file that has it; so the command is killed, and its output says why.
+//! A mount protects a file. When a program outside renames another file over it, as editors and `git config` do, the
+//! kernel removes that mount in every sandbox, and the new file is as writable as its folder. That is the user's own
+//! business and must not disturb the command. So the content of the new file is remembered at once, and the inspection
+//! accepts the name only with this content. A name that appears where none was is inspected at once.
 //!
 //! Invariant: one watch per folder and one thread for the whole process, whatever the number of commands.
 
@@ -11,14 +12,21 @@ use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use codex_guard::findings::{Finding, Findings, Report};
+use super::cleanup::PendingCleanup;
+use crate::inspect::{Due, inspect_aside};
 
+static WATCHER: OnceLock<Option<Watcher>> = OnceLock::new();
+
+/// A folder that no command watches, and the maximum time to wait for the watch.
+const UNUSED_FOLDER: &str = "/proc/self/ns";
+const SETTLE_TIME: Duration = Duration::from_secs(2);
 /// Beyond this many folders, those that no command needs any longer are unwatched.
 const MAX_FOLDERS: usize = 128;
 /// The events on a name when another file takes it, or when it disappears.
@@ -30,23 +38,16 @@ const CHANGES: WatchFlags =
 pub(super) struct Lifeline {
     /// The end of a pipe; the supervisor kills the command when it closes.
     hold: Mutex<Option<OwnedFd>>,
-    /// The replaced file, if the command was killed because of it.
-    replaced: OnceLock<PathBuf>,
 }
 
 impl Lifeline {
     pub(super) fn new(hold: OwnedFd) -> Arc<Self> {
-        Arc::new(Self { hold: Mutex::new(Some(hold)), replaced: OnceLock::new() })
+        Arc::new(Self { hold: Mutex::new(Some(hold)) })
     }
 
     /// Lets the supervisor kill the command.
     pub(super) fn let_go(&self) {
         drop(lock(&self.hold).take());
-    }
-
-    /// The replaced file, if the command was killed because of it.
-    pub(super) fn replaced(&self) -> Option<&Path> {
-        self.replaced.get().map(PathBuf::as_path)
     }
 }
 
@@ -66,35 +67,49 @@ impl Drop for Guarded {
     }
 }
 
-/// Kills the command that `life` belongs to when another file takes the name of one of these files.
+/// Watches the protected files of a command, and the names that it must not create.
 ///
-/// If the system has no room for another watch, nothing is noticed.
-pub(super) fn guard(files: &[PathBuf], life: &Arc<Lifeline>, findings: &Findings) -> Option<Guarded> {
-    static WATCHER: OnceLock<Option<Watcher>> = OnceLock::new();
-    if files.is_empty() {
-        return None;
-    }
+/// If the system has no room for another watch, the inspection at the end of the command finds a name that has another
+/// file, and does not accept it.
+pub(super) fn guard(files: &[PathBuf], due: &Due) -> Option<Guarded> {
     let watcher = WATCHER.get_or_init(Watcher::start).as_ref()?;
     let mut table = lock(&watcher.table);
     table.next += 1;
     let number = table.next;
     watcher.make_room(&mut table);
-    for path in files {
+    let names = due.missing_names();
+    let all = files.iter().map(|path| (path, false)).chain(names.iter().map(|path| (path, true)));
+    for (path, is_missing) in all {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { continue };
         let flags = CHANGES | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
         if let Ok(watch) = inotify::add_watch(&*watcher.inotify, folder, flags) {
-            let (name, path) = (name.to_owned(), path.clone());
-            let entry = Entry { number, name, path, life: Arc::clone(life), findings: findings.clone() };
+            let entry = Entry { number, name: name.to_owned(), path: path.clone(), is_missing, due: due.clone() };
             table.folders.entry(watch).or_default().push(entry);
         }
     }
     Some(Guarded { number, watcher })
 }
 
+/// Waits until everything that has happened by now is noted.
+pub(crate) fn settle() {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let Some(watcher) = WATCHER.get().and_then(Option::as_ref) else { return };
+    let _one = lock(&ONE_AT_A_TIME);
+    lock(&watcher.table).ended = None;
+    // The end of a watch is an event like all others, and the last one in the queue.
+    let Ok(watch) = inotify::add_watch(&*watcher.inotify, UNUSED_FOLDER, WatchFlags::DELETE_SELF) else { return };
+    if inotify::remove_watch(&*watcher.inotify, watch).is_ok() {
+        let is_waiting = |table: &mut Table| table.ended != Some(watch);
+        drop(watcher.noted.wait_timeout_while(lock(&watcher.table), SETTLE_TIME, is_waiting));
+    }
+}
+
 #[derive(Debug)]
 struct Watcher {
     inotify: Arc<OwnedFd>,
     table: Arc<Mutex<Table>>,
+    /// Signalled when a watch has ended.
+    noted: Arc<Condvar>,
 }
 
 #[derive(Debug, Default)]
@@ -102,6 +117,8 @@ struct Table {
     next: u64,
     /// By watch descriptor.
     folders: HashMap<i32, Vec<Entry>>,
+    /// The last watch that has ended.
+    ended: Option<i32>,
 }
 
 #[derive(Debug)]
@@ -109,18 +126,20 @@ struct Entry {
     number: u64,
     name: OsString,
     path: PathBuf,
-    life: Arc<Lifeline>,
-    findings: Findings,
+    /// Whether the name did not exist when the command started.
+    is_missing: bool,
+    due: Due,
 }
 
 impl Watcher {
     fn start() -> Option<Self> {
         let inotify = Arc::new(inotify::init(CreateFlags::CLOEXEC).ok()?);
         let table = Arc::new(Mutex::new(Table::default()));
-        let (events, entries) = (Arc::clone(&inotify), Arc::clone(&table));
+        let noted = Arc::new(Condvar::new());
+        let (events, entries, ended) = (Arc::clone(&inotify), Arc::clone(&table), Arc::clone(&noted));
         let builder = std::thread::Builder::new().name("codex-watch".to_owned()).stack_size(64 * 1024);
-        builder.spawn(move || read(&events, &entries)).ok()?;
-        Some(Self { inotify, table })
+        builder.spawn(move || read(&events, &entries, &ended)).ok()?;
+        Some(Self { inotify, table, noted })
     }
 
     fn make_room(&self, table: &mut Table) {
@@ -132,7 +151,7 @@ impl Watcher {
     }
 }
 
-fn read(inotify: &OwnedFd, table: &Mutex<Table>) {
+fn read(inotify: &OwnedFd, table: &Mutex<Table>, noted: &Condvar) {
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut reader = Reader::new(inotify, &mut buffer);
     loop {
@@ -142,10 +161,12 @@ fn read(inotify: &OwnedFd, table: &Mutex<Table>) {
                 let mut table = lock(table);
                 if event.events().contains(ReadFlags::IGNORED) {
                     table.folders.remove(&event.wd());
-                } else if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                    table.folders.values().flatten().for_each(Entry::end);
+                    table.ended = Some(event.wd());
+                    noted.notify_all();
                 } else if let Some(entries) = table.folders.get(&event.wd()) {
-                    entries.iter().filter(|entry| Some(entry.name.as_os_str()) == name).for_each(Entry::end);
+                    let appeared = event.events().intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+                    let of_name = entries.iter().filter(|entry| Some(entry.name.as_os_str()) == name);
+                    of_name.for_each(|entry| entry.changed(appeared));
                 }
             }
             Err(Errno::INTR) => {}
@@ -155,15 +176,12 @@ fn read(inotify: &OwnedFd, table: &Mutex<Table>) {
 }
 
 impl Entry {
-    fn end(&self) {
-        // Before another task can notice that the command has ended.
-        if self.life.replaced.set(self.path.clone()).is_ok() {
-            let what = "replaced by another program while a command ran that must not write it; the command was ended, \
-                        but may have been quicker: look at the file before you trust it";
-            let finding = Finding { path: self.path.clone(), what: what.to_owned() };
-            self.findings.add(&Report { findings: vec![finding], changed: Vec::new() });
+    fn changed(&self, appeared: bool) {
+        if self.is_missing && appeared {
+            inspect_aside(self.due.clone(), PendingCleanup::new());
+        } else if !self.is_missing {
+            self.due.replaced(&self.path);
         }
-        self.life.let_go();
     }
 }
 

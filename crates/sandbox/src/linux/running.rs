@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -39,7 +38,7 @@ pub struct Running {
     pid: u32,
     supervisor: Option<AsyncFd<Supervisor>>,
     life: Arc<Lifeline>,
-    /// Kills the command when a protected file is replaced.
+    /// Notices when a protected file is replaced.
     _guarded: Option<Guarded>,
     end: Receiver,
     /// Whether the end pipe is closed.
@@ -215,12 +214,6 @@ impl Running {
     #[must_use]
     pub fn exceeded_memory(&self) -> Option<u64> {
         self.memory.filter(|_| self.end().is_some_and(|end| end.is_out_of_memory))
-    }
-
-    /// The protected file that was replaced from outside, if the command was killed because of it.
-    #[must_use]
-    pub fn replaced(&self) -> Option<&Path> {
-        self.life.replaced()
     }
 }
 

@@ -25,7 +25,6 @@ use crate::error::{SpawnError, Step};
 use crate::inspect::Due;
 use crate::launch::{Confinement, Launch, SandboxLevel, Stdio};
 use crate::profile::Profile;
-use codex_guard::findings::Findings;
 
 /// The number of launch attempts if a place in the plan vanishes between planning and mounting.
 const ATTEMPTS: usize = 3;
@@ -63,7 +62,7 @@ pub(super) fn rehearse(profile: &Profile, level: &SandboxLevel) -> Result<(), Sp
     let words = Words::of(&launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
     let confined = Some(Confined::plan(profile, profile.layout(), level)?);
-    launch_supervisor(&launch, words, confined, channels, true).map(|parts| parts.supervisor.wait())
+    launch_supervisor(&launch, words, confined, channels, Start::Rehearsal).map(|parts| parts.supervisor.wait())
 }
 
 fn start(launch: &Launch, confine: Option<(&Profile, &SandboxLevel)>) -> Result<Running, SpawnError> {
@@ -80,7 +79,7 @@ fn start(launch: &Launch, confine: Option<(&Profile, &SandboxLevel)>) -> Result<
         }
         None => (None, None),
     };
-    let parts = launch_supervisor(launch, words, confined, channels, false)?;
+    let parts = launch_supervisor(launch, words, confined, channels, Start::Command(inspection.as_ref()))?;
     Running::new(parts, inspection).map_err(|source| SpawnError::Start { step: Step::Descriptors, source })
 }
 
@@ -228,13 +227,22 @@ fn process_limit(most: u32) -> Rlimit {
     Rlimit { current: lowered(user.current), maximum: lowered(user.maximum) }
 }
 
+/// The purpose of a start.
+#[derive(Clone, Copy)]
+enum Start<'a> {
+    /// Nothing is executed.
+    Rehearsal,
+    /// The command runs, and may be inspected when it has ended.
+    Command(Option<&'a Due>),
+}
+
 /// Starts the supervisor and waits until the program runs or a step has failed.
 fn launch_supervisor(
     launch: &Launch,
     words: Words,
     confined: Option<(Confined, Placeholders)>,
     channels: Channels,
-    is_rehearsal: bool,
+    purpose: Start<'_>,
 ) -> Result<Parts, SpawnError> {
     let (confined, placeholders) = confined.unzip();
     let Words { candidates, arguments, environment, cwd } = words;
@@ -247,7 +255,7 @@ fn launch_supervisor(
         environment,
         cwd,
         is_terminal: matches!(channels.streams, Streams::Terminal { .. }),
-        is_rehearsal,
+        is_rehearsal: matches!(purpose, Start::Rehearsal),
         most_processes: launch.most_processes.map(process_limit),
         group: channels.group.as_ref().map(Group::handle),
         pipes: channels.for_processes(),
@@ -255,11 +263,10 @@ fn launch_supervisor(
         for_command,
     };
     let protected = plan.confined.as_ref().map(|confined| confined.protected.as_slice()).unwrap_or_default();
-    let findings = match &launch.confinement {
-        Confinement::Policy(profile) => profile.findings().clone(),
-        Confinement::None => Findings::default(),
+    let guarded = match purpose {
+        Start::Command(Some(due)) => replaced::guard(protected, due),
+        Start::Command(None) | Start::Rehearsal => None,
     };
-    let guarded = replaced::guard(protected, &channels.life.1, &findings);
     let (supervisor, copied) = Supervisor::start(plan, workings).map_err(start_failed(Step::Clone))?;
     let Channels { ready, end, life, places, built, listener_number, streams, group } = channels;
     let memory = group.as_ref().map(Group::memory);

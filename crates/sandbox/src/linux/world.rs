@@ -111,20 +111,17 @@ fn put_places(world: &NamespacePlan, workings: &mut FirstProcessMemory) -> Resul
         }
         let step = if spot.kind == Kind::Closed { Step::MountClosed } else { Step::MountOpen };
         let failed = Failure::at(step, index);
-        let (place, tree) = match slot.take() {
-            Some(tree) => {
-                for folder in &spot.below_dev {
-                    make_folder(folder).map_err(&failed)?;
-                }
-                // The tree is the folder that the plan was made for. By now something else may be mounted at its place.
-                // SAFETY: `take_open` has given up ownership, and its slot is empty now.
-                (open_path(&spot.path).map_err(&failed)?, unsafe { OwnedFd::from_raw_fd(tree) })
+        let (place, tree) = if let Some(tree) = slot.take() {
+            for folder in &spot.below_dev {
+                make_folder(folder).map_err(&failed)?;
             }
-            None => {
-                let place = open_spot(spot).map_err(&failed)?;
-                let tree = take(&place).map_err(&failed)?;
-                (place, tree)
-            }
+            // The tree is the folder that the plan was made for. By now something else may be mounted at its place.
+            // SAFETY: `take_open` has given up ownership, and its slot is empty now.
+            (open_path(&spot.path).map_err(&failed)?, unsafe { OwnedFd::from_raw_fd(tree) })
+        } else {
+            let place = open_spot(spot).map_err(&failed)?;
+            let tree = take(&place).map_err(&failed)?;
+            (place, tree)
         };
         if spot.kind == Kind::Closed {
             sys::set_mount_attributes(tree.as_fd(), READ_ONLY, true).map_err(&failed)?;

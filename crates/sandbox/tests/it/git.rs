@@ -121,7 +121,6 @@ fn a_days_work_in_a_worktree_below_the_home() {
         format!("echo x > {}", world.ws(".git/hooks/post-checkout").display()),
         format!("echo x >> {}", world.ws(".git/HEAD").display()),
         "echo 'gitdir: /tmp' > .git".to_owned(),
-        "mkdir .codex".to_owned(),
     ] {
         assert_ne!(run(&attack).exit, Exit::Code(0), "{attack}");
     }
@@ -190,32 +189,122 @@ fn configured_hooks_and_included_files_are_closed_too() {
     assert!(Path::new(&world.ws(".husky/_/pre-commit")).exists());
 }
 
+/// Each of these once killed the command that ran.
 #[test]
-fn a_command_ends_when_a_protected_file_is_replaced_from_outside() {
+pub(crate) fn nothing_that_the_user_does_outside_ends_a_command() {
+    let world = World::new();
+    git(&world.ws(""), &["init", "-q"]);
+    git(&world.ws(""), &["commit", "-q", "--allow-empty", "-m", "one"]);
+    world.write("ws/.envrc", "one");
+    world.write("ws/.vscode/tasks.json", "{}");
+    std::fs::create_dir_all(world.path("tmpdir/.codex")).expect("mkdir");
+    let findings = codex_sandbox::Findings::default();
+    let mut launch = world.launch(&workspace_write(), &["/bin/sh", "-c", "echo ready; read line; echo went on"]);
+    launch.stdio = codex_sandbox::Stdio::PipesWithInput;
+    launch.confinement = world.profile(&workspace_write()).map(|profile| profile.reporting_to(&findings)).into();
+    let save = |name: &str, text: &str| {
+        std::fs::write(world.path("new"), text).expect("write");
+        std::fs::rename(world.path("new"), world.ws(name)).expect("rename");
+    };
+    let told = runtime().block_on(async {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let mut running = codex_sandbox::spawn(launch).expect("it starts");
+        let mut out = running.take_stdout().expect("a pipe");
+        let mut input = running.take_stdin().expect("a pipe");
+        let mut told = vec![0; 6];
+        out.read_exact(&mut told).await.expect("it is ready");
+        for number in 0..5 {
+            git(&world.ws(""), &["config", "user.name", &format!("me {number}")]);
+            git(&world.ws(""), &["config", "branch.main.remote", "origin"]);
+            git(&world.ws(""), &["commit", "-q", "--allow-empty", "-m", "more"]);
+        }
+        save(".envrc", "two");
+        std::fs::create_dir(world.path("folder")).expect("mkdir");
+        std::fs::write(world.path("folder/tasks.json"), "mine").expect("write");
+        std::fs::rename(world.ws(".vscode"), world.path("old")).expect("rename");
+        std::fs::rename(world.path("folder"), world.ws(".vscode")).expect("rename");
+        std::fs::remove_dir(world.path("tmpdir/.codex")).expect("rmdir");
+        input.write_all(b"go\n").await.expect("it reads");
+        drop(input);
+        out.read_to_end(&mut told).await.expect("it ends");
+        assert_eq!(running.wait().await, Exit::Code(0));
+        codex_sandbox::cleanup_done().await;
+        String::from_utf8_lossy(&told).into_owned()
+    });
+    assert_eq!(told, "ready\nwent on\n");
+    assert_eq!(std::fs::read_to_string(world.ws(".envrc")).expect("it is kept"), "two");
+    assert_eq!(git(&world.ws(""), &["config", "--local", "user.name"]), "me 4\n");
+    let report = findings.take();
+    let told = |finding: &codex_sandbox::Finding| finding.what.starts_with("replaced by another program");
+    // A folder cannot replace another one in a single step, so a command could have made the new one.
+    let others = report.findings.iter().filter(|finding| !told(finding) && !finding.path.ends_with(".vscode"));
+    assert_eq!(others.collect::<Vec<_>>(), Vec::<&codex_sandbox::Finding>::new());
+}
+
+/// A file that has lost its protection keeps it by its content.
+#[test]
+fn a_replaced_file_is_accepted_only_with_the_content_that_it_was_given() {
     if !has_namespaces() {
         return;
     }
     let world = World::new();
-    for file in ["ws/.git/HEAD", "ws/.git/config", "ws/.git/objects/x", "ws/.git/refs/x", "ws/.envrc"] {
-        world.write(file, "");
-    }
-    for name in [".git/config", ".envrc"] {
-        // It writes as soon as it can, and would continue for a minute.
-        let script = format!("echo ready; i=0; until echo PWNED >> {name}; do i=$((i+1)); done 2>/dev/null; sleep 60");
-        let launch = world.launch(&workspace_write(), &["/bin/sh", "-c", &script]);
-        let finished = runtime().block_on(async {
-            let (sender, mut chunks) = tokio::sync::mpsc::channel(8);
-            let watch = async {
-                chunks.recv().await.expect("it says something");
-                std::fs::write(world.ws("new"), "from outside").expect("write");
-                std::fs::rename(world.ws("new"), world.ws(name)).expect("rename");
-                while chunks.recv().await.is_some() {}
-            };
-            tokio::join!(codex_sandbox::run(launch, codex_sandbox::Limits::default(), sender), watch).0
+    git(&world.ws(""), &["init", "-q"]);
+    world.write("ws/.envrc", "");
+    for (name, is_left) in [(".git/config", true), (".envrc", false)] {
+        let script = format!("echo ready; read line; until echo '[core]\n\tfsmonitor = x' >> {name}; do :; done");
+        let findings = codex_sandbox::Findings::default();
+        let mut launch = world.launch(&workspace_write(), &["/bin/sh", "-c", &script]);
+        launch.stdio = codex_sandbox::Stdio::PipesWithInput;
+        launch.confinement = world.profile(&workspace_write()).map(|profile| profile.reporting_to(&findings)).into();
+        runtime().block_on(async {
+            use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+            let mut running = codex_sandbox::spawn(launch).expect("it starts");
+            let (mut out, input) = (running.take_stdout().expect("a pipe"), running.take_stdin());
+            out.read_exact(&mut [0; 6]).await.expect("it is ready");
+            std::fs::write(world.ws("new"), "[user]\nname = me\n").expect("write");
+            std::fs::rename(world.ws("new"), world.ws(name)).expect("rename");
+            while !is_left && findings.take_for_model().is_none() {
+                tokio::task::yield_now().await;
+            }
+            input.expect("a pipe").write_all(b"go\n").await.expect("it reads");
+            assert_eq!(running.wait().await, Exit::Code(0), "{name}");
+            codex_sandbox::cleanup_done().await;
         });
-        let finished = finished.expect("it starts");
-        assert_eq!(finished.exit, Exit::Signal(9), "{}", finished.aggregated.text());
-        let reason = format!("{}, which it must not write, was replaced", world.ws(name).display());
-        assert!(finished.stderr.text().contains(&reason), "{}", finished.stderr.text());
+        assert_eq!(world.ws(name).exists(), is_left, "{name}");
     }
+    assert_eq!(git(&world.ws(""), &["config", "--list", "--local"]), "user.name=me\n");
+}
+
+/// Empty folders with nine names once stood in the workspace as long as a command ran.
+#[test]
+fn nobody_sees_that_a_command_runs() {
+    crate::settle_level();
+    let world = World::new();
+    world.write("ws/a", "");
+    runtime().block_on(async {
+        let mut running =
+            codex_sandbox::spawn(world.launch(&workspace_write(), &["/bin/sleep", "60"])).expect("it starts");
+        assert_eq!(crate::support::entries(&world.ws("")), ["a"]);
+        assert_eq!(crate::support::entries(&world.path("tmpdir")), [""; 0]);
+        running.kill();
+        running.wait().await;
+    });
+}
+
+/// A reserved name that a command creates is taken away while the command goes on.
+#[test]
+fn a_reserved_name_goes_as_soon_as_it_appears() {
+    crate::settle_level();
+    let world = World::new();
+    let script = "mkdir .codex && echo '{}' > .mcp.json; until test ! -e .codex -a ! -e .mcp.json; do :; done; echo gone; sleep 60";
+    let launch = world.launch(&workspace_write(), &["/bin/sh", "-c", script]);
+    let limits = codex_sandbox::Limits { timeout: Some(std::time::Duration::from_secs(30)), ..Default::default() };
+    runtime().block_on(async {
+        let (sender, mut chunks) = tokio::sync::mpsc::channel(8);
+        let told = async { chunks.recv().await.map(|chunk: codex_sandbox::Chunk| chunk.bytes) };
+        tokio::select! {
+            told = told => assert_eq!(told.as_deref(), Some(b"gone\n".as_slice())),
+            _ = codex_sandbox::run(launch, limits, sender) => panic!("the names are there for 30 seconds"),
+        }
+    });
 }

@@ -24,6 +24,7 @@ pub(crate) fn assert_fallback() {
 fn landlock_explains_what_it_cannot_do() {
     let world = World::new();
     world.write("ws/src/main.rs", "");
+    world.write("ws/.codex/config.toml", "");
     let profile = world.profile(&workspace_write()).expect("a profile");
     let text = explain(&profile, &SandboxLevel::Landlock { abi: 5 }).to_string();
     for line in ["Landlock 5", "git cannot commit here", "signals to other processes", "modes, owners and times"] {

@@ -53,7 +53,7 @@ fn a_folder_of_shared_memory_can_be_a_root() {
     let thread = Thread::new(workspace_write());
     let told =
         thread.shell(&format!("ls {}; echo x > /dev/shm/private && echo done", deep.display())).expect("it starts");
-    assert!(!has_namespaces() || told.ends_with("done\n"), "{told}");
+    assert!(!has_namespaces() || told.contains("done\n"), "{told}");
 }
 
 #[test]

@@ -15,8 +15,11 @@ use crate::understand::{Understood, understand};
 pub enum Checkout {
     /// The checkout that the thread works in.
     Own,
-    /// The same, but its own settings may name programs, and nothing confines them.
-    Armed,
+    /// The same, but its own settings may name programs, and the policy does not confine them.
+    Armed {
+        /// Whether a sandbox could.
+        is_confinable: bool,
+    },
     /// Another checkout, which may exist only to make a program run.
     Foreign,
 }

@@ -96,6 +96,12 @@ impl LaunchContext {
     }
 }
 
+impl LaunchContext {
+    fn read_only(&self) -> Option<Profile> {
+        Profile::new(&SandboxPolicy::ReadOnly, &self.workspace, &SandboxContext::of(&self.codex_home, &self.env))
+    }
+}
+
 /// A running command. Dropping it kills its whole process tree, except for a terminal that was polled.
 pub(crate) enum Process {
     /// A command that ends with its call.
@@ -120,6 +126,8 @@ impl Process {
         if profile.is_some() && !permit.is_sandboxed() && !request.is_users_own {
             find_nothing_here(&mut env);
         }
+        let is_voluntary = request.confinement == super::Confinement::Voluntary;
+        let profile = if is_voluntary { context.read_only() } else { profile };
         let confinement = Confinement::from(profile.filter(|_| permit.is_sandboxed()));
         let launch = Launch {
             argv: request.argv.iter().map(Into::into).collect(),

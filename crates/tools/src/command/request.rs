@@ -22,6 +22,8 @@ pub(crate) enum Confinement {
     ReadOnly,
     /// This machine cannot enforce the sandbox, so running means running outside.
     Impossible,
+    /// The policy sets no limits, but this command runs in a read-only sandbox.
+    Voluntary,
 }
 
 /// A command requested by the model.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use codex_log::settings::Settings;
 use codex_log::{Answer, Body};
+use codex_sandbox::SandboxLevel;
 use codex_shell::{Answer as Judgement, Checkout, Move, SandboxState, Scope};
 use codex_wire::permissions::{CommandForecast, CommandOutcome};
 use codex_wire::policy::{ApprovalKind, AskForApproval, SandboxPolicy};
@@ -304,7 +305,11 @@ fn judged(request: &mut CommandRequest, cx: &ToolContext, grants: &Grants) -> Ju
             }
         }
     }
-    judge(request, cx, grants, sandbox)
+    let judged = judge(request, cx, grants, sandbox);
+    if sandbox == SandboxState::Unconfined && matches!(judged, Judgement::Run { sandboxed: true, .. }) {
+        request.confinement = Confinement::Voluntary;
+    }
+    judged
 }
 
 /// The outcome of a command line of the model if it were to run now.
@@ -354,7 +359,12 @@ fn checkout(request: &CommandRequest, cx: &ToolContext, sandbox: SandboxState) -
         return Checkout::Foreign;
     }
     let may_read_settings = sandbox != SandboxState::Confined && request.argv.iter().any(|word| word.contains("git"));
-    if may_read_settings && codex_sandbox::names_programs(&request.cwd) { Checkout::Armed } else { Checkout::Own }
+    if may_read_settings && codex_sandbox::names_programs(&request.cwd) {
+        let is_confinable = !matches!(codex_sandbox::level(), SandboxLevel::Nothing { .. });
+        Checkout::Armed { is_confinable }
+    } else {
+        Checkout::Own
+    }
 }
 
 /// The first file that a command would overwrite by moving another one.
