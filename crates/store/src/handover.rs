@@ -100,9 +100,9 @@ impl Listener {
         let path = folder.join(&name[name.len().saturating_sub(NAME_BYTES)..]);
         let socket = UnixDatagram::bind(&path)?;
         let listener = Arc::new(Self { home: home.to_owned(), path, awaited: Mutex::default() });
-        let heard = Arc::downgrade(&listener);
+        let shared = Arc::downgrade(&listener);
         let thread = std::thread::Builder::new().name("thread-requests".to_owned()).stack_size(STACK_BYTES);
-        thread.spawn(move || listen(&socket, &heard))?;
+        thread.spawn(move || listen(&socket, &shared))?;
         present.push(Arc::downgrade(&listener));
         Ok(listener)
     }

@@ -93,7 +93,7 @@ impl<W: Write> Chat<W> {
 
     /// Joins a turn that is already running.
     fn take_over(&mut self, answer: &Value) {
-        let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
+        let turns = turns_of(answer);
         let running = turns.and_then(|turns| turns.last()).filter(|turn| turn["status"] == "inProgress");
         if let Some(turn) = running.and_then(|turn| turn["id"].as_str()) {
             self.begin_turn(turn.to_owned());
@@ -104,13 +104,13 @@ impl<W: Write> Chat<W> {
     fn introduce(&mut self, answer: &Value) {
         let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let sandbox = sandbox_name(&text("/sandbox/type"));
-        let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
+        let turns = turns_of(answer);
         let thread = Opened {
             id: text("/thread/id"),
             model: text("/model"),
             provider: text("/modelProvider"),
             effort: text("/reasoningEffort"),
-            approvals: approvals_name(&answer["approvalPolicy"]),
+            approvals: approvals_name(answer),
             sandbox,
             has_turns: turns.is_some_and(|turns| !turns.is_empty()),
             last_turn: turns.and_then(|turns| turns.last()?["id"].as_str()).unwrap_or_default().to_owned(),
@@ -136,7 +136,7 @@ impl<W: Write> Chat<W> {
             turns = page["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
             turns.reverse();
         }
-        let told = answer.pointer("/thread/turns").and_then(Value::as_array);
+        let told = turns_of(answer);
         let turns = if turns.is_empty() { told.map_or(&[][..], Vec::as_slice) } else { &turns };
         self.agents.earlier(turns);
         self.view.earlier(turns, has_more);
@@ -222,8 +222,14 @@ impl<W: Write> Chat<W> {
     }
 }
 
-/// The name of an approval policy: its word, or that of its only member.
-pub(crate) fn approvals_name(policy: &Value) -> String {
+/// The turns of an opened thread, if they are there.
+fn turns_of(answer: &Value) -> Option<&Vec<Value>> {
+    answer.pointer("/thread/turns").and_then(Value::as_array)
+}
+
+/// The name of the approval policy of an opened thread: its word, or that of its only member.
+pub(crate) fn approvals_name(answer: &Value) -> String {
+    let policy = &answer["approvalPolicy"];
     let member = || policy.as_object().and_then(|policy| policy.keys().next()).map(String::as_str);
     policy.as_str().or_else(member).unwrap_or_default().to_owned()
 }

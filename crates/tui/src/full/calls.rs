@@ -113,7 +113,7 @@ impl App {
             model: text("/model"),
             provider: text("/modelProvider"),
             effort: text("/reasoningEffort"),
-            approvals: approvals_name(&answer["approvalPolicy"]),
+            approvals: approvals_name(&answer),
             sandbox: sandbox_name(&text("/sandbox/type")),
             has_turns,
         });
