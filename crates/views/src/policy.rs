@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::board::{Action, Entry, Needs};
 use codex_terminal::{Row, Span, Style, printable, visible};
 
+/// The place of the approval policy in an answer about a thread.
+const APPROVAL_POLICY: &str = "/approvalPolicy";
+
 pub const ACTIONS: &[Action] = &[
     Action { key: 'c', label: "try a command", needs: Needs::Text("Command:") },
     Action { key: 'd', label: "delete", needs: Needs::Confirmation },
@@ -16,7 +19,7 @@ pub const ACTIONS: &[Action] = &[
 /// The policies, the rules and the approvals.
 #[must_use]
 pub fn entries(answer: &Value) -> Vec<Entry> {
-    let approvals = approvals(&answer["approvalPolicy"]);
+    let approvals = answer.pointer(APPROVAL_POLICY).map(approvals).unwrap_or_default();
     let mut entries = vec![
         Entry { value: None, lines: vec![vec![Span::new(Style::Heading, "Policies")]] },
         Entry::new(json!({"open": "approvals"}), vec![field("approvals", &approvals)]),
@@ -62,11 +65,11 @@ fn when_asked(policy: &str) -> &'static str {
 
 /// An approval policy: its word, or the switches of a granular one.
 fn approvals(policy: &Value) -> String {
-    let Some(switches) = policy["granular"].as_object() else {
-        let word = policy.as_str().unwrap_or_default();
+    if let Some(word) = policy.as_str() {
         return format!("{word}: {}", when_asked(word));
-    };
-    let off: Vec<&str> = switches.iter().filter(|(_, is_on)| **is_on == false).map(|(name, _)| name.as_str()).collect();
+    }
+    let switches = policy.as_object().into_iter().flatten().filter_map(|(_, switches)| switches.as_object()).flatten();
+    let off: Vec<&str> = switches.filter(|(_, is_on)| **is_on == false).map(|(name, _)| name.as_str()).collect();
     format!("granular: refused without asking: {}", if off.is_empty() { "nothing".to_owned() } else { off.join(", ") })
 }
 

@@ -97,7 +97,8 @@ async fn start(subscriber: &mut ThreadSubscriber, params: TurnStartParams) -> Re
     let context = checked_context(params.additional_context)?;
     let first_message = (subscriber.connection.release() == ProtocolRelease::V058).then(|| params.input.clone());
     subscriber.open_with(first_message.clone());
-    let turn = match say(subscriber, TurnInput { content: params.input, change, key, context }).await? {
+    let said = say(subscriber, TurnInput { content: params.input, change, key, context }).await;
+    let turn = match said.inspect_err(|_| subscriber.open_with(None))? {
         AcceptedInput { turn, is_new: true } => {
             let items = first_message.iter().map(|message| first_message_item(&turn, message)).collect();
             Turn { items, ..Turn::begun(turn) }
