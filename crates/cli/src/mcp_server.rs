@@ -13,7 +13,7 @@ use codex_console::config_warnings;
 use codex_dialects::ProtocolRelease;
 use codex_pipe::mcp::{self, OtherServers, ServerConnection};
 use codex_relay::Relay;
-use codex_server::app::{AppServer, Dialect, Start};
+use codex_server::app::{AppServer, Start};
 use codex_thread::BoxFuture;
 use codex_transport::{Address, Limits, Options, Shortage, Slots, stdio};
 use codex_wire::ids::ThreadId;
@@ -172,7 +172,7 @@ impl Started {
         let cwd = working_directory(shared)?;
         let config = ConfigSource::new(home, env, overrides);
         let (start, cluster) = host::start(config, cwd, SessionSource::Mcp, 0)?;
-        let start = Start { release: Some(ProtocolRelease::V077), dialect: Some(Dialect::V1), ..start };
+        let start = Start { release: Some(ProtocolRelease::V077), ..start };
         let app = AppServer::new(start.clone());
         let cluster = cluster.map(Cluster::without_address);
         let relay = cluster.as_ref().map(|cluster| cluster.join(&start, &app, None)).transpose()?;

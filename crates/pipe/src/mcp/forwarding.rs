@@ -52,14 +52,15 @@ impl Forwarding {
 
     /// Initializes the app-server with the client's `initialize` of MCP.
     pub(super) async fn initialize(&self, client_info: Value) {
-        self.send(&json!({"id": INITIALIZE, "method": "initialize", "params": {"clientInfo": client_info}})).await;
+        let params = json!({"clientInfo": client_info, "capabilities": {"dialect": "v1"}});
+        self.send(&json!({"id": INITIALIZE, "method": "initialize", "params": params})).await;
         self.send(&json!({"method": "initialized"})).await;
     }
 
     /// Passes on an answer of the client; false if it answers none of the app-server's requests.
     pub(super) async fn answered(&self, id: &RequestId, result: Option<&Value>) -> bool {
-        let RequestId::Integer(number) = id else { return false };
-        let Some(asked) = lock(&self.asked).remove(number) else { return false };
+        let Some(number) = id.number() else { return false };
+        let Some(asked) = lock(&self.asked).remove(&number) else { return false };
         let message = match result {
             Some(result) => json!({"id": asked, "result": result}),
             None => json!({"id": asked, "error": {"code": -32603, "message": "the client answered with an error"}}),

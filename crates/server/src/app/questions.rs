@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use codex_log::permissions::{GrantScope, Permissions};
-use codex_log::{Answer, Question, QuestionId, TurnId};
+use codex_log::{Answer, Question, QuestionId, QuestionKind, TurnId};
 use codex_protocol::v2::notification::{ServerNotification, ServerRequestResolved};
 use codex_protocol::v2::pending::PendingServerRequest;
 use codex_protocol::v2::permission_request::{
@@ -15,10 +15,9 @@ use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::event::{EventMsg, WarningEvent};
 use codex_wire::ids::{RequestId, ThreadId};
 
-use super::connection::Asked;
+use super::connection::{Asked, Client};
 use super::subscriber::ThreadSubscriber;
-use codex_dialects::ProtocolRelease;
-use codex_dialects::event_filter::ApprovalForms;
+use codex_dialects::event_filter::{ApprovalForms, ClientTraits, Dialect};
 
 /// The open questions of a thread to its client, by id.
 pub(crate) type Questions = HashMap<QuestionId, Vec<PutQuestion>>;
@@ -52,8 +51,8 @@ impl ThreadSubscriber {
             if repeat == Repeat::No && put.iter().any(|question| question.wording == wording) {
                 continue;
             }
-            let release = self.connection.release();
-            let Some(request) = worded(release, self.thread.id(), wording, turn, asked, at_ms) else {
+            let traits = self.connection.client().map(Client::traits);
+            let Some(request) = worded(traits, self.thread.id(), wording, turn, asked, at_ms) else {
                 self.decline(asked);
                 continue;
             };
@@ -93,8 +92,8 @@ impl ThreadSubscriber {
         let mut pending = Vec::new();
         for asked in &now.asked {
             for PutQuestion { number, wording } in self.questions.get(&asked.id).into_iter().flatten() {
-                let release = self.connection.release();
-                let Some(request) = worded(release, self.thread.id(), *wording, turn, asked, 0) else {
+                let traits = self.connection.client().map(Client::traits);
+                let Some(request) = worded(traits, self.thread.id(), *wording, turn, asked, 0) else {
                     continue;
                 };
                 let params = serde_json::to_value(&request).unwrap_or_default();
@@ -147,13 +146,21 @@ pub(super) fn dialects(forms: Option<ApprovalForms>) -> &'static [QuestionDialec
 
 /// A question as a request of a dialect; `None` if its clients cannot answer it.
 pub(super) fn worded(
-    release: ProtocolRelease,
+    client: Option<ClientTraits>,
     thread: ThreadId,
     wording: QuestionDialect,
     turn: &str,
     asked: &Question,
     at_ms: i64,
 ) -> Option<ServerRequest> {
+    // A client that has chosen both dialects reads all their requests.
+    if client.is_some_and(|client| client.dialect == Some(Dialect::Both))
+        && let QuestionKind::Elicitation(elicitation) = &asked.kind
+    {
+        let turn = if wording == QuestionDialect::V1 { "" } else { turn };
+        return Some(codex_dialects::v2::elicitation(thread, turn, elicitation));
+    }
+    let release = client.map(|client| client.release).unwrap_or_default();
     match wording {
         QuestionDialect::V1 => codex_dialects::v1::question(thread, asked),
         QuestionDialect::V2 => codex_dialects::v2::question(release, thread, turn, asked, at_ms),

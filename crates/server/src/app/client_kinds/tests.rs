@@ -132,7 +132,7 @@ fn every_kind_of_client_is_asked_in_a_form_that_it_answers() {
             let (id, reason, deadline) = (QuestionId::first(ItemId::new("i")), None, None);
             let needs_content = matches!(&subject, QuestionKind::Elicitation(asked) if asked.needs_content());
             let asked = Question { id, reason, kind: subject, deadline };
-            let worded = |form: &_| questions::worded(traits.release, ThreadId::fresh(), *form, "t", &asked, 0);
+            let worded = |form: &_| questions::worded(Some(traits), ThreadId::fresh(), *form, "t", &asked, 0);
             let requests: Vec<_> = forms.iter().filter_map(worded).map(|request| request.method()).collect();
             let answered = answered_by(kind, is_conversation);
             let is_answered = requests.iter().any(|method| answered.contains(method));
