@@ -83,7 +83,8 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
     let cwd = working_directory(shared)?;
     let variables = config.shell_environment.apply(std::env::vars_os(), Runner::Client);
     let names = Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names);
-    let sandbox_context = SandboxContext { names, ..SandboxContext::of(home.path(), &variables) };
+    let named_files = config.named_files(&cwd);
+    let sandbox_context = SandboxContext { names, named_files, ..SandboxContext::of(home.path(), &variables) };
     let profile = Profile::new(&policy, &cwd, &sandbox_context);
     let codex_config::SandboxConfig { most_processes, most_memory, .. } = config.sandbox;
     Ok(Confined { policy, profile, cwd, env: variables, most_processes, most_memory })
@@ -116,6 +117,7 @@ pub(crate) fn run_confined(launch: Launch) -> anyhow::Result<ExitCode> {
         Confinement::Policy(profile) => profile.findings().clone(),
         Confinement::None => Findings::default(),
     };
+    let cwd = launch.cwd.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let mut running = codex_sandbox::spawn(launch)?;
@@ -126,7 +128,8 @@ pub(crate) fn run_confined(launch: Launch) -> anyhow::Result<ExitCode> {
         codex_sandbox::cleanup_done().await;
         Ok(exit)
     });
-    if let Some(warning) = findings.take().warning() {
+    let report = findings.take();
+    for warning in report.warning().into_iter().chain(report.notice(&cwd)) {
         failure::warn(&warning);
     }
     match ended {

@@ -44,6 +44,7 @@ mod login_config;
 mod mcp_login;
 mod mcp_servers;
 mod models;
+mod named_files;
 mod position;
 mod price;
 mod programs;

@@ -60,6 +60,7 @@ const SHELL: &str = "read by a shell on entering the folder";
 const HOOKS: &str = "commands of a hook manager";
 const PACKAGES: &str = "settings of a package manager";
 const BUILD: &str = "settings of a build tool";
+const INSTRUCTIONS: &str = "instructions for agents";
 const VERSIONS: &str = "settings of a version manager";
 const STARTUP: &str = "run by a program that starts in the folder";
 const RUN_BY_BUILD: &str = "run by builds, tests or installs";
@@ -87,6 +88,7 @@ static TABLE: &[&[ProtectedName]] = &[
     &rows(Reserved, AGENT, [".codex", ".agents", ".claude", ".cursor", ".gemini", ".mcp.json"]),
     &rows(Reserved, EDITOR, [".vscode"]),
     &rows(Reserved, SHELL, [".envrc"]),
+    &rows(Reverted, SHELL, [".autoenv.zsh", ".autoenv", ".autoenv_leave.zsh"]),
     &rows(
         Reverted,
         AGENT,
@@ -108,6 +110,7 @@ static TABLE: &[&[ProtectedName]] = &[
             ".trae",
             ".crush",
             ".crush.json",
+            "gptme.toml",
             "crush.json",
             ".aider.conf.yml",
             ".goosehints",
@@ -119,6 +122,8 @@ static TABLE: &[&[ProtectedName]] = &[
         EDITOR,
         [
             ".zed",
+            ".vs",
+            ".run/*",
             ".idea",
             ".fleet",
             ".helix",
@@ -162,7 +167,16 @@ static TABLE: &[&[ProtectedName]] = &[
     &rows(
         Reverted,
         PACKAGES,
-        [".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", "bunfig.toml"],
+        [
+            ".npmrc",
+            ".yarnrc",
+            ".yarnrc.yml",
+            ".yarn/plugins",
+            ".pnpmfile.cjs",
+            ".pnpmfile.mjs",
+            "pnpmfile.js",
+            "bunfig.toml",
+        ],
     ),
     &rows(
         Reverted,
@@ -174,6 +188,8 @@ static TABLE: &[&[ProtectedName]] = &[
             ".bazeliskrc",
             "tools/bazel",
             ".mvn/extensions.xml",
+            ".mvn/maven.config",
+            ".bundle/config",
             ".mvn/jvm.config",
         ],
     ),
@@ -224,11 +240,74 @@ static TABLE: &[&[ProtectedName]] = &[
             "justfile",
             "build.rs",
             "rust-toolchain.toml",
+            "rust-toolchain",
             "setup.py",
             "conftest.py",
         ],
     ),
-    &rows(Reported, RUN_BY_CI, [".github/workflows/*", ".gitlab-ci.yml"]),
+    &rows(
+        Reported,
+        RUN_BY_CI,
+        [".github/workflows/*", ".gitlab-ci.yml", ".circleci/config.yml", "Jenkinsfile", "azure-pipelines.yml"],
+    ),
+    &rows(
+        Reported,
+        INSTRUCTIONS,
+        ["AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".windsurfrules"],
+    ),
+];
+
+/// In a home: read by shells, at a login, or by programs that run commands. They count where a home is a workspace.
+const OF_A_HOME: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+    ".pam_environment",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".xsessionrc",
+    ".gitconfig",
+    ".git-credentials",
+    ".netrc",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".docker",
+    ".config/git",
+    ".config/fish",
+    ".config/systemd",
+    ".config/autostart",
+    ".config/environment.d",
+    ".config/nvim",
+    ".local/bin",
+    ".local/share/systemd",
+    ".local/share/applications",
+    ".cargo/bin",
+    ".cargo/env",
+    ".vim",
+    ".emacs",
+    ".emacs.d",
+    ".tmux.conf",
+    ".screenrc",
+    ".pypirc",
+    ".pythonrc.py",
+    ".gemrc",
+    ".condarc",
 ];
 
 /// The folder or file that marks a git checkout. Its contents follow [`GIT`].
@@ -277,6 +356,18 @@ impl Names {
         if more.is_empty() && less.is_empty() { Self::default() } else { Self::made(more, less) }
     }
 
+    /// These names, and those that matter in a home.
+    #[must_use]
+    pub fn with_home(&self) -> Self {
+        let mut all = self.inner.all.clone();
+        for path in OF_A_HOME.iter().map(PathBuf::from) {
+            if !all.iter().any(|(known, _)| *known == path) {
+                all.push((path, Reverted));
+            }
+        }
+        Self::of(all)
+    }
+
     fn made(more: &[String], less: &[String]) -> Self {
         let is_wanted =
             |name: &str| ALWAYS.contains(&name) || !less.iter().any(|less| less.trim_end_matches('/') == name);
@@ -294,6 +385,10 @@ impl Names {
                 None => all.push((path, Reverted)),
             }
         }
+        Self::of(all)
+    }
+
+    fn of(all: Vec<(PathBuf, Protection)>) -> Self {
         let mut by_last: HashMap<OsString, Vec<(PathBuf, Protection)>> = HashMap::new();
         for (path, protection) in &all {
             let Some(last) = path.file_name() else { continue };
@@ -408,6 +503,9 @@ mod tests {
         assert_eq!(protection(&changed, "/w/.idea"), None);
         assert_eq!(protection(&changed, "/w/.vscode"), None);
         assert_eq!(protection(&changed, "/w/.codex"), Some(Reserved));
+        assert_eq!(protection(&table, "/home/me/.bashrc"), None);
+        assert_eq!(protection(&table.with_home(), "/home/me/.bashrc"), Some(Reverted));
+        assert_eq!(protection(&changed.with_home(), "/home/me/x"), Some(Reverted));
         assert!(changed.closed().any(|name| name == Path::new(".git")));
         assert!(!changed.closed().any(|name| name.ends_with("up") || name.is_absolute()));
     }

@@ -94,6 +94,9 @@ impl Layout {
         for folder in profile.around_workspaces() {
             git::protect_checkout(&mut builder, folder, git::Outside::Left);
         }
+        for file in profile.named_files() {
+            builder.bind(file, None);
+        }
         if !profile.codex_home().as_os_str().is_empty() {
             builder.close(profile.codex_home(), Some(Placeholder::Folder));
         }

@@ -32,6 +32,8 @@ pub struct SandboxContext {
     pub granted_roots: Vec<PathBuf>,
     /// Whether a person has allowed the network beyond the policy.
     pub granted_network: bool,
+    /// Files that the user's configuration names, which this program itself may run.
+    pub named_files: Vec<PathBuf>,
 }
 
 impl SandboxContext {
@@ -61,6 +63,7 @@ struct Rules {
     codex_home: PathBuf,
     names: Names,
     network: bool,
+    named_files: Vec<PathBuf>,
 }
 
 impl PartialEq for Profile {
@@ -98,8 +101,10 @@ impl Profile {
         let scratch = folders(scratch, &codex_home, &sandbox_context.roots, &mut Vec::new());
         roots.extend(scratch.into_iter().filter(|root| !workspaces.contains(&root.path)));
         let writable = roots.iter().map(|root| root.path.clone()).collect();
-        let names = sandbox_context.names.clone();
-        let rules = Rules { writable, workspaces, roots, moved, codex_home, names, network };
+        let has_home = std::env::home_dir().is_some_and(|home| workspaces.iter().any(|root| home.starts_with(root)));
+        let names = if has_home { sandbox_context.names.with_home() } else { sandbox_context.names.clone() };
+        let named_files = sandbox_context.named_files.clone();
+        let rules = Rules { writable, workspaces, roots, moved, codex_home, names, network, named_files };
         Some(Self { rules: Arc::new(rules), findings: Findings::default() })
     }
 
@@ -149,6 +154,11 @@ impl Profile {
     /// The writable folders that contain projects: the working directory and the roots in the policy.
     pub(crate) fn workspaces(&self) -> &[PathBuf] {
         &self.rules.workspaces
+    }
+
+    /// The files that the user's configuration names.
+    pub(crate) fn named_files(&self) -> &[PathBuf] {
+        &self.rules.named_files
     }
 
     /// The writable folders for temporary files.

@@ -167,6 +167,7 @@ impl ToolContext {
             terminals: Arc::clone(&thread.terminals),
             names: Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names),
             findings: thread.findings.clone(),
+            named_files: config.named_files(&settings.cwd),
             granted: thread.granted.clone(),
         };
         Self {

@@ -1,7 +1,10 @@
 //! State that earlier calls of a thread leave for later ones: approvals, and open terminals.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use codex_config::Home;
 use codex_log::Body;
@@ -33,9 +36,11 @@ pub enum Grant {
     Folder { policy: SandboxPolicy, root: PathBuf },
 }
 
-/// Exactly what was approved. Another folder or another policy is another question.
+/// Exactly what was approved. Another folder, another policy or another content of a script is another question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Approved {
+    /// The files that its words name and that may be run, with the fingerprint of their content.
+    scripts: Vec<(PathBuf, u64)>,
     argv: Vec<String>,
     cwd: PathBuf,
     policy: SandboxPolicy,
@@ -46,6 +51,7 @@ impl Approved {
     /// The approval of a command.
     pub(crate) fn of(request: &CommandRequest, cx: &ToolContext) -> Self {
         Self {
+            scripts: scripts(&request.argv, &request.cwd),
             argv: request.argv.clone(),
             cwd: request.cwd.clone(),
             policy: cx.settings.sandbox_policy.clone(),
@@ -53,6 +59,38 @@ impl Approved {
         }
     }
 }
+
+/// Programs whose arguments are files that they run.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "zsh", "dash", "ksh", "fish", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php",
+    "lua", "Rscript", "make", "just", "source", ".", "env", "sudo", "nohup", "time", "xargs", "npx", "tsx", "ts-node",
+];
+/// The maximum number of scripts of one command, and the maximum size of one that is read.
+const MAX_SCRIPTS: usize = 32;
+const MAX_SCRIPT: u64 = 4 * 1024 * 1024;
+
+/// The scripts that a command line names. Programs of the system do not change; those of a workspace are named by a path,
+/// or by an interpreter.
+fn scripts(argv: &[String], cwd: &Path) -> Vec<(PathBuf, u64)> {
+    let is_line = argv.get(1).is_some_and(|option| option.starts_with('-') && option.contains('c'));
+    let own = if is_line { argv.get(1..).unwrap_or_default() } else { argv };
+    let is_end = |c: char| c.is_whitespace() || "'\";=|&()<>".contains(c);
+    let words: Vec<&str> = own.iter().flat_map(|word| word.split(is_end)).filter(|word| !word.is_empty()).collect();
+    let is_interpreter = |word: &&str| INTERPRETERS.contains(&word.rsplit('/').next().unwrap_or(word));
+    let has_interpreter = words.iter().any(is_interpreter);
+    let modules =
+        words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| format!("{}.py", pair[1].replace('.', "/")));
+    let paths = words.iter().filter(|word| has_interpreter || word.contains('/')).map(|word| (*word).to_owned());
+    let files = paths.chain(modules).map(|name| cwd.join(name)).filter(|path| path.is_file()).take(MAX_SCRIPTS);
+    let fingerprint = |path: PathBuf| {
+        let content = codex_files::read(&path, MAX_SCRIPT).map(|content| KEY.hash_one(content));
+        // Nobody knows whether one that cannot be read has changed.
+        (path, content.unwrap_or_else(|_| KEY.hash_one(Instant::now())))
+    };
+    files.map(fingerprint).collect()
+}
+
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// A terminal that outlives its call, or its output.
 #[derive(Debug)]

@@ -135,6 +135,42 @@ async fn a_command_of_the_model_finds_no_pager() {
     assert_eq!(printed.as_deref(), Some("cat cat most 1\n"));
 }
 
+/// The approval was for words, and a command could rewrite the script behind them.
+#[tokio::test]
+async fn an_approval_for_the_session_is_for_the_content_of_a_script() {
+    let go = || ("shell", json!({"command": ["./t.sh"], "with_escalated_permissions": true, "justification": "x"}));
+    let rewrite = ("shell", json!({"command": ["/bin/sh", "-c", "echo 'echo two' > t.sh"]}));
+    let calls = [go(), go(), rewrite, go()];
+    let world = world("on-request", "workspace-write");
+    let script_file = world.path("project/t.sh");
+    std::fs::write(&script_file, "#!/bin/sh\necho one\n").expect("a file can be written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script_file, mode).expect("chmod");
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::ApprovedForSession).await;
+    assert_eq!(asked(&events), ["./t.sh", "./t.sh"], "the second run is free, the changed script is not");
+}
+
+/// This program itself runs these files, outside of every sandbox.
+#[tokio::test]
+async fn files_that_the_configuration_names_cannot_be_written() {
+    if matches!(codex_sandbox::level(), codex_sandbox::SandboxLevel::Nothing { .. }) {
+        return;
+    }
+    let world = world("never", "workspace-write");
+    let file = world.path("project/x.py");
+    std::fs::write(&file, "print()\n").expect("a file can be written");
+    let world = world.set("notify=['python3', 'x.py']");
+    let write = ("shell", json!({"command": ["/bin/sh", "-c", "echo evil >> x.py; mv x.py y; echo tried"]}));
+    let patch =
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: x.py\n@@\n-print()\n+evil()\n*** End Patch\nEOF\n";
+    let patched = ("shell", json!({"command": ["bash", "-c", patch]}));
+    let mut client = world.start(&script(&[write, patched])).await;
+    turn(&mut client, ReviewDecision::Denied).await;
+    assert!(outputs(&client)[0].contains("tried"), "{:?}", outputs(&client));
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "print()\n");
+}
+
 /// A folder that came with a `.git` of its own made harmless commands run what that names.
 #[tokio::test]
 async fn git_is_confined_where_its_settings_name_programs() {

@@ -72,6 +72,8 @@ pub(crate) struct LaunchContext {
     pub(crate) roots: ResolvedRoots,
     pub(crate) terminals: Arc<Terminals>,
     pub(crate) names: Names,
+    /// The files that the user's configuration names.
+    pub(crate) named_files: Vec<PathBuf>,
     /// The collector for findings after commands.
     pub(crate) findings: Findings,
     /// The permissions that people have granted beyond the policy.
@@ -90,7 +92,8 @@ impl LaunchContext {
         let Permissions { write: mut granted_roots, network: granted_network } = self.granted.current();
         granted_roots.extend(more_roots);
         let around = SandboxContext::of(&self.codex_home, &self.env);
-        let sandbox_context = SandboxContext { roots, names, granted_roots, granted_network, ..around };
+        let named_files = self.named_files.clone();
+        let sandbox_context = SandboxContext { roots, names, granted_roots, granted_network, named_files, ..around };
         let profile = Profile::new(&self.policy, &self.workspace, &sandbox_context)?;
         Some(profile.reporting_to(&self.findings))
     }
