@@ -25,9 +25,10 @@ const MAX_TIME: Duration = Duration::from_secs(20);
 const MAX_POINTS: usize = 200_000;
 /// The maximum number of findings that are only reported.
 const MAX_ORDINARY: usize = 1000;
-/// The folders of a temporary folder that are looked for repositories of their own, and those whose subfolders are too.
+/// The folders in one folder of a temporary folder that may be repositories, and the number of folders, from the top down,
+/// in which such folders are looked for.
 const MAX_SCRATCH: usize = 1000;
-const MAX_SCRATCH_DEEPER: usize = 8;
+const MAX_SCRATCH_DEEPER: usize = 32;
 /// The maximum number of nested repositories that stay usable; the git folders of the others are closed as a whole.
 const MAX_REPOSITORIES: usize = 16;
 /// The maximum number of places that are closed because of a survey.
@@ -331,8 +332,8 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Looks for repositories in the folder itself, in those in it, and in those in some of them. Folders that are not
-    /// among the `known` ones are searched as a whole.
+    /// Looks for repositories from the top down, as far as is cheap. Folders that are not among the `known` ones are
+    /// searched as a whole.
     pub(crate) fn of(root: &Path, names: &Names, known: Option<&HashSet<OsString>>) -> Self {
         let mut scratch =
             Self { root: root.to_owned(), points: repositories_in(root, Path::new("")), ..Self::default() };
@@ -347,12 +348,16 @@ impl Scratch {
                 scratch.points.extend(repositories_in(root, Path::new(name)));
             }
         }
-        for name in scratch.folders.iter().take(MAX_SCRATCH_DEEPER) {
-            let Some(folder) = open.folder(Path::new(name)) else { continue };
-            for deeper in folders_in(&folder).iter().take(MAX_SCRATCH_DEEPER) {
+        let mut waiting: VecDeque<PathBuf> = scratch.folders.iter().map(PathBuf::from).collect();
+        for _ in 0..MAX_SCRATCH_DEEPER {
+            let Some(below) = waiting.pop_front() else { break };
+            let Some(folder) = open.folder(&below) else { continue };
+            for deeper in folders_in(&folder).iter().take(MAX_SCRATCH) {
+                let path = below.join(deeper);
                 if has_repository(&folder, Path::new(deeper)) {
-                    scratch.points.extend(repositories_in(root, &Path::new(name).join(deeper)));
+                    scratch.points.extend(repositories_in(root, &path));
                 }
+                waiting.push_back(path);
             }
         }
         if !walk.run(Instant::now() + MAX_TIME) {

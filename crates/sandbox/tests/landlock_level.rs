@@ -13,6 +13,9 @@ mod secrets;
 #[path = "it/inspection.rs"]
 mod inspection;
 
+#[path = "it/layouts.rs"]
+mod layouts;
+
 use codex_sandbox::{SandboxLevel, force_level, landlock_level, level};
 use codex_wire::policy::SandboxPolicy;
 

@@ -11,12 +11,12 @@ use crate::support::{World, entries, git, run, workspace_write};
 const IDENTITY: &str = "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@x GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@x;";
 
 /// Private temporary folders, so that tests do not interfere with each other.
-fn policy() -> SandboxPolicy {
+pub(crate) fn policy() -> SandboxPolicy {
     SandboxPolicy::WorkspaceWrite(WorkspaceWrite { exclude_slash_tmp: true, ..WorkspaceWrite::default() })
 }
 
 /// Runs a script in the sandbox and returns the findings after it, and its outcome.
-fn left(world: &World, script: &str) -> (Report, Exit) {
+pub(crate) fn left(world: &World, script: &str) -> (Report, Exit) {
     left_under(world, &world.sandbox_context(), script)
 }
 
@@ -50,7 +50,7 @@ fn places(world: &World, report: &Report) -> Vec<String> {
 }
 
 /// A workspace with a repository, as `init` makes it.
-fn repository() -> World {
+pub(crate) fn repository() -> World {
     crate::settle_level();
     let world = World::new();
     world.write("ws/a", "1\n");

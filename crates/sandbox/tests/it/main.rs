@@ -22,6 +22,7 @@ mod home;
 mod inspection;
 mod landlock;
 mod launches;
+mod layouts;
 mod lifetime;
 mod memory;
 mod output;
