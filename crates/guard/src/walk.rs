@@ -16,7 +16,7 @@ pub enum EntryKind {
 }
 
 /// The state of a file, for comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Stamp {
     pub device: u64,
     pub inode: u64,

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::inspector::Inspector;
-use codex_guard::disarm;
+use super::inspector::{Inspector, Purpose};
 use codex_guard::git::allowed::{self, Place};
 use codex_guard::git::config::{self, Entry};
 use codex_guard::git::{index, sequencer};
 use codex_guard::walk::{EntryKind, Folder, Stamp};
+use codex_guard::{disarm, fingerprint};
 
 /// Indexes in which every name is known to be harmless, and how many are remembered.
 static CHECKED: Mutex<VecDeque<Stamp>> = Mutex::new(VecDeque::new());
@@ -112,7 +112,7 @@ impl Inspector<'_> {
     /// An index in which git would not accept every name.
     pub(super) fn index(&mut self, folder: &Folder, at: &Path, name: &OsStr, id_length: usize) {
         let Some(stamp) = folder.stamp_of(name) else { return };
-        if self.is_alone && is_checked(&stamp) {
+        if self.is_alone && (is_checked(&stamp) || self.is_untouched(&at.join(name), &stamp)) {
             return;
         }
         let opened = disarm::open(folder, Path::new(name));
@@ -126,6 +126,20 @@ impl Inspector<'_> {
                     self.move_aside(folder, at, name, &format!("{error}; `git reset` makes a new one"));
                 }
             }
+        }
+    }
+
+    /// Whether a large file is what it was before the command. Nobody else can write meanwhile, and the kernel alone sets
+    /// the time of the last change, so its state stands for its content.
+    fn is_untouched(&mut self, path: &Path, stamp: &Stamp) -> bool {
+        let state = fingerprint::of(("state", stamp));
+        match &mut self.purpose {
+            Purpose::Record(accepted) if !is_racy(stamp) => {
+                accepted.insert(path, state);
+                true
+            }
+            Purpose::Disarm { due, .. } => due.accepted.contains(path, state),
+            Purpose::Record(_) | Purpose::Probe { .. } => false,
         }
     }
 
@@ -147,14 +161,17 @@ impl Inspector<'_> {
     }
 }
 
+fn is_racy(stamp: &Stamp) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    stamp.changed >= i128::try_from(now.saturating_sub(RACY).as_nanos()).unwrap_or_default()
+}
+
 fn is_checked(stamp: &Stamp) -> bool {
     CHECKED.lock().unwrap_or_else(PoisonError::into_inner).contains(stamp)
 }
 
 fn remember(stamp: Stamp) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let racy = i128::try_from(now.saturating_sub(RACY).as_nanos()).unwrap_or_default();
-    if stamp.changed >= racy {
+    if is_racy(&stamp) {
         return;
     }
     let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);

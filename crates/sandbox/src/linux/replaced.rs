@@ -78,12 +78,13 @@ pub(super) fn guard(files: &[PathBuf], due: &Due) -> Option<Guarded> {
     let number = table.next;
     watcher.make_room(&mut table);
     let names = due.missing_names();
+    let due = Arc::new(due.clone());
     let all = files.iter().map(|path| (path, false)).chain(names.iter().map(|path| (path, true)));
     for (path, is_missing) in all {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { continue };
         let flags = CHANGES | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
         if let Ok(watch) = inotify::add_watch(&*watcher.inotify, folder, flags) {
-            let entry = Entry { number, name: name.to_owned(), path: path.clone(), is_missing, due: due.clone() };
+            let entry = Entry { number, name: name.to_owned(), path: path.clone(), is_missing, due: Arc::clone(&due) };
             table.folders.entry(watch).or_default().push(entry);
         }
     }
@@ -128,7 +129,7 @@ struct Entry {
     path: PathBuf,
     /// Whether the name did not exist when the command started.
     is_missing: bool,
-    due: Due,
+    due: Arc<Due>,
 }
 
 impl Watcher {
@@ -178,7 +179,7 @@ fn read(inotify: &OwnedFd, table: &Mutex<Table>, noted: &Condvar) {
 impl Entry {
     fn changed(&self, appeared: bool) {
         if self.is_missing && appeared {
-            inspect_aside(self.due.clone(), PendingCleanup::new());
+            inspect_aside(Due::clone(&self.due), PendingCleanup::new());
         } else if !self.is_missing {
             self.due.replaced(&self.path);
         }
