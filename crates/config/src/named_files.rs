@@ -100,7 +100,7 @@ mod tests {
         let env = Env::from_iter::<[(&str, &str); 0]>([]);
         let config = Config::load(&home, &env, &Overrides::default()).unwrap();
         let named = config.named_files(&work);
-        let names: Vec<_> = named.iter().map(|file| file.strip_prefix(&work).unwrap().display().to_string()).collect();
-        assert_eq!(names, ["line.sh", "pkg/__init__.py", "pkg/run.py", "sub/key", "tools/x.py"]);
+        let paths: Vec<_> = named.iter().map(|file| file.strip_prefix(&work).unwrap().display().to_string()).collect();
+        assert_eq!(paths, ["line.sh", "pkg/__init__.py", "pkg/run.py", "sub/key", "tools/x.py"]);
     }
 }
