@@ -10,11 +10,13 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::PanicHookInfo;
 
 use codex_config::Env;
 
 use codex_terminal::transcript::printable;
+use codex_wire::command_line::is_deceptive;
 
 /// Standard output, for human-readable text.
 #[must_use]
@@ -28,10 +30,10 @@ pub fn document() -> Clean<Stdout> {
     Clean::unless_piped(io::stdout())
 }
 
-/// Standard output, for JSON only.
+/// Standard output, for JSON only. On a terminal, characters that could hide text are escaped, as JSON allows.
 #[must_use]
-pub fn json() -> Stdout {
-    io::stdout()
+pub fn json() -> Clean<Stdout> {
+    Clean::json(io::stdout())
 }
 
 /// Standard output, for code that cleans the text itself because it adds colours or moves the cursor.
@@ -116,16 +118,26 @@ fn description(panic: &PanicHookInfo<'_>) -> String {
 #[derive(Debug)]
 pub struct Clean<W> {
     output: W,
-    /// Whether everything is passed on unchanged.
-    is_as_is: bool,
+    cleaning: Cleaning,
     begun: Vec<u8>,
+}
+
+/// The change to a text that goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cleaning {
+    /// None.
+    Nothing,
+    /// Control sequences are replaced.
+    Replaced,
+    /// Within JSON, they are escaped.
+    Escaped,
 }
 
 impl<W: Write> Clean<W> {
     /// Cleans everything.
     #[must_use]
     pub fn new(output: W) -> Self {
-        Self { output, is_as_is: false, begun: Vec::new() }
+        Self { output, cleaning: Cleaning::Replaced, begun: Vec::new() }
     }
 
     /// Cleans only what goes to a terminal.
@@ -134,7 +146,24 @@ impl<W: Write> Clean<W> {
     where
         W: IsTerminal,
     {
-        Self { is_as_is: !output.is_terminal(), ..Self::new(output) }
+        Self::on_terminal(output, Cleaning::Replaced)
+    }
+
+    /// For JSON: a terminal gets it with escapes that mean the same.
+    #[must_use]
+    pub fn json(output: W) -> Self
+    where
+        W: IsTerminal,
+    {
+        Self::on_terminal(output, Cleaning::Escaped)
+    }
+
+    fn on_terminal(output: W, cleaning: Cleaning) -> Self
+    where
+        W: IsTerminal,
+    {
+        let cleaning = if output.is_terminal() { cleaning } else { Cleaning::Nothing };
+        Self { cleaning, ..Self::new(output) }
     }
 
     /// Decodes and cleans the text so far.
@@ -157,19 +186,42 @@ impl<W: Write> Clean<W> {
     }
 }
 
+impl<W: AsFd> AsFd for Clean<W> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.output.as_fd()
+    }
+}
+
 impl<W: Write> Write for Clean<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_as_is {
+        if self.cleaning == Cleaning::Nothing {
             return self.output.write(bytes);
         }
         let text = self.text(bytes);
-        self.output.write_all(printable(&text).as_bytes())?;
+        if self.cleaning == Cleaning::Escaped {
+            self.output.write_all(escaped(&text).as_bytes())?;
+        } else {
+            self.output.write_all(printable(&text).as_bytes())?;
+        }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
+}
+
+/// JSON without characters that could hide text. Outside of its strings it has none.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() || !is_deceptive(c) {
+            text.push(c);
+        } else {
+            text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    text
 }
 
 /// Whether to colour standard output.
@@ -206,6 +258,15 @@ mod tests {
         // C1 controls, as text and as a byte.
         assert_eq!(cleaned(&["\u{9b}31m".as_bytes(), b"\x9b31m"]), "\u{fffd}31m\u{fffd}31m");
         assert_eq!(cleaned(&["a\u{202e}b\u{2066}".as_bytes()]), "a\u{fffd}b\u{fffd}");
+    }
+
+    #[test]
+    fn json_on_a_terminal_escapes_what_could_hide_text() {
+        let text = "{\"a\":\"\u{9b}31m\u{202e}b\u{e0041} größe 🦀\"}\n";
+        let shown = escaped(text);
+        assert_eq!(shown, "{\"a\":\"\\u009b31m\\u202eb\\udb40\\udc41 größe 🦀\"}\n");
+        let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        assert_eq!(value(&shown), value(text));
     }
 
     #[test]

@@ -22,15 +22,21 @@ pub(crate) fn tool_name(server: &str, tool: &str, taken: &mut BTreeSet<String>) 
 /// A safe form of a name that is not taken. One that is cut or taken has a digest of its parts.
 fn unique(plain: &str, parts: &[&str], taken: &mut BTreeSet<String>) -> String {
     let safe: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
-    let name = if safe.len() <= MOST_BYTES && !taken.contains(&safe) {
-        safe
-    } else {
-        let digest = digest(parts);
-        let kept = safe.len().min(MOST_BYTES - DIGEST_BYTES - 1);
-        format!("{}_{}", &safe[..kept], &digest[..DIGEST_BYTES])
-    };
+    let is_free = safe.len() <= MOST_BYTES && !taken.contains(&safe);
+    let mut name = if is_free { safe.clone() } else { with_digest(&safe, parts) };
+    // A server may list one name several times.
+    let mut count = 1_u32;
+    while taken.contains(&name) {
+        count += 1;
+        name = with_digest(&safe, &[parts, &[&count.to_string()]].concat());
+    }
     taken.insert(name.clone());
     name
+}
+
+fn with_digest(safe: &str, parts: &[&str]) -> String {
+    let kept = safe.len().min(MOST_BYTES - DIGEST_BYTES - 1);
+    format!("{}_{}", &safe[..kept], &digest(parts)[..DIGEST_BYTES])
 }
 
 /// The name of a server as a namespace.
@@ -100,7 +106,11 @@ mod tests {
     #[test]
     fn names_are_safe_short_and_different() {
         let long = "a".repeat(80);
-        let found = names(&[("s", "echo"), ("s", "say hi!"), ("s", "say hi?"), ("s", &long), ("t", &long), ("é", "ü")]);
+        let same = ("s", "same");
+        let mut tools =
+            vec![("s", "echo"), ("s", "say hi!"), ("s", "say hi?"), ("s", &*long), ("t", &*long), ("é", "ü")];
+        tools.extend([same; 4]);
+        let found = names(&tools);
         assert_eq!(found[0], "mcp__s__echo");
         assert_eq!(found[1], "mcp__s__say_hi_");
         assert!(found[2].starts_with("mcp__s__say_hi__") && found[2].len() == 24, "{}", found[2]);

@@ -9,7 +9,8 @@ use std::io::Write;
 
 use codex_log::agents::AgentEvent;
 use codex_log::{
-    Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status, limit_words,
+    Abort, Body, CommandItem, Delta, Event, Failure, Item, ItemId, Outcome, PatchItem, QuestionKind, Status,
+    limit_words,
 };
 use codex_terminal::in_brief;
 use codex_wire::agent::SubagentLifecycleEvent;
@@ -28,6 +29,8 @@ pub struct Terminal<W> {
     columns: Option<usize>,
     /// Whether the current line will be replaced.
     is_passing: bool,
+    /// The message or the thought whose pieces were shown.
+    pieces_of: Option<ItemId>,
 }
 
 impl<W: Write> Terminal<W> {
@@ -37,6 +40,7 @@ impl<W: Write> Terminal<W> {
             is_verbose: false,
             columns: None,
             is_passing: false,
+            pieces_of: None,
         }
     }
 
@@ -57,7 +61,12 @@ impl<W: Write> Terminal<W> {
         self.take_back()?;
         let transcript = &mut self.transcript;
         match &event.body {
-            Body::ItemDelta { delta, .. } => self.delta(delta)?,
+            Body::ItemDelta { item, delta } => {
+                self.delta(delta)?;
+                if !matches!(delta, Delta::Output { .. }) {
+                    self.pieces_of = Some(item.clone());
+                }
+            }
             Body::ItemStarted(item) => self.item_started(item)?,
             Body::ItemCompleted(item) => self.item_completed(item)?,
             Body::PlanUpdated(UpdatePlanArgs { explanation, plan, .. }) => {
@@ -182,7 +191,20 @@ impl<W: Write> Terminal<W> {
         } else if let Some(said) = item.said() {
             self.transcript.user(said.content.iter().map(piece))
         } else {
+            self.whole_text(item)?;
             self.transcript.enter(TextKind::Nothing)
+        }
+    }
+
+    /// Shows a text that came without pieces.
+    fn whole_text(&mut self, item: &Item) -> std::io::Result<()> {
+        if self.pieces_of.take().is_some_and(|shown| shown == *item.id()) {
+            return Ok(());
+        }
+        match item.answer() {
+            Some(text) => self.transcript.more(TextKind::Message, text),
+            None if item.is_thought() => self.transcript.more(TextKind::Reasoning, &item.title()),
+            None => Ok(()),
         }
     }
 
@@ -275,7 +297,9 @@ fn agent_words(told: &AgentEvent) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use codex_log::AgentMessage;
     use codex_wire::error_info::CodexErrorInfo;
+    use codex_wire::ids::ThreadId;
     use expect_test::{Expect, expect};
 
     use super::*;
@@ -295,6 +319,24 @@ mod tests {
         terminal.outcome(&Outcome::Failed(failure)).unwrap();
         expected
             .assert_eq(&String::from_utf8(terminal.into_inner()).unwrap().replace('\r', "\\r").replace('\x1b', "\\e"));
+    }
+
+    #[test]
+    fn a_text_is_shown_once_with_pieces_or_without() {
+        let shown = |bodies: Vec<Body>| {
+            let mut terminal = Terminal::new(Vec::new(), false);
+            for body in bodies {
+                let seq = codex_log::Seq::default();
+                terminal.show(&Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body }).unwrap();
+            }
+            String::from_utf8(terminal.into_inner()).unwrap()
+        };
+        let message = |id: &str| Item::AgentMessage(AgentMessage { id: ItemId::new(id), text: "Done.".into() });
+        let piece = |id: &str| Body::ItemDelta { item: ItemId::new(id), delta: Delta::Text("Done.".into()) };
+        let whole = |id: &str| Body::ItemCompleted(message(id));
+        assert_eq!(shown(vec![whole("a")]).matches("Done.").count(), 1);
+        assert_eq!(shown(vec![piece("a"), whole("a")]).matches("Done.").count(), 1);
+        assert_eq!(shown(vec![piece("a"), whole("a"), whole("b")]).matches("Done.").count(), 2);
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub use limits::{Limits, Slots};
 #[cfg(feature = "listen")]
 pub use listener::{BindError, Listener, Options, Service};
 pub use token::{Token, TokenError};
+#[cfg(feature = "dial")]
+pub use unix::listening;
 pub use unix::{is_welcome, owner};
 #[cfg(feature = "listen")]
 pub use unix_socket::SocketError;

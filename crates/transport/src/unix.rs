@@ -33,6 +33,13 @@ pub fn owner(path: &Path) -> Option<i32> {
     text.trim().parse().ok().filter(|pid| *pid > 1)
 }
 
+/// The process that listens on a socket, as the system tells it; `None` if nobody does.
+#[cfg(feature = "dial")]
+pub async fn listening(path: &Path) -> Option<i32> {
+    let stream = tokio::net::UnixStream::connect(path).await.ok().filter(is_trusted)?;
+    stream.peer_cred().ok()?.pid()
+}
+
 fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");

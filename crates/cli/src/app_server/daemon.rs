@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
-use codex_transport::{Address, dial, owner};
+use codex_transport::{Address, dial, listening, owner};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -98,6 +98,11 @@ impl Daemon {
         }
         let pid = owner(&self.socket).context("the server has just ended")?;
         let started = u32::try_from(pid).is_ok_and(|pid| pid == child.id());
+        if !started {
+            // Another one was faster. Ours would take its place when that one stops.
+            let _: std::io::Result<()> = child.kill();
+            let _: std::io::Result<std::process::ExitStatus> = child.wait();
+        }
         self.tell(json, &format!("running (pid {pid})"), &json!({"started": started}))
     }
 
@@ -143,6 +148,13 @@ impl Daemon {
         let Some(pid) = owner(&self.socket) else {
             return self.tell(json, "not running", &json!({"stopped": false, "forced": false}));
         };
+        // The lock names a process, but only the system knows who listens.
+        if listening(&self.socket).await != Some(pid) {
+            let what =
+                format!("process {pid} is said to be the server, but does not listen on {}", self.socket.display());
+            let lock = format!("{}.lock", self.socket.display());
+            return Err(ErrorWithHint { what, hint: format!("nothing was stopped; see who holds {lock}") }.into());
+        }
         let process = Pid::from_raw(pid).context("the server has no process")?;
         // It may be exiting at this moment.
         let _: rustix::io::Result<()> = kill_process(process, Signal::TERM);

@@ -186,7 +186,7 @@ impl Prepared {
             price::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }
         let (show, last_words) = if options.json {
-            (RunOutput::lines(Outlet::new(output), release), None)
+            (RunOutput::lines(Outlet::new(Clean::json(output)), release), None)
         } else {
             (RunOutput::people(options.color, &env, is_verbose), Some(output))
         };

@@ -253,6 +253,24 @@ fn a_daemon_is_started_once_answers_and_is_stopped() {
 }
 
 #[test]
+fn a_process_that_a_lock_names_but_that_does_not_listen_is_not_stopped() {
+    let place = Place::new();
+    // It waits for its input, which stays open.
+    let mut innocent = std::process::Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    std::fs::create_dir_all(place.path("home/run")).unwrap();
+    let path = place.path("home/run/app-server.sock.lock");
+    std::fs::write(&path, format!("{}\n", innocent.id())).unwrap();
+    let lock = std::fs::File::open(&path).unwrap();
+    lock.lock().unwrap();
+    let stopped = run(&place, &["daemon", "stop"], "");
+    assert_eq!(stopped.code, Some(1), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("does not listen on"), "{}", stopped.stderr);
+    assert!(innocent.try_wait().unwrap().is_none(), "it goes on");
+    innocent.kill().unwrap();
+    innocent.wait().unwrap();
+}
+
+#[test]
 fn a_daemon_that_was_killed_leaves_nothing_in_the_way() {
     let place = Place::new();
     let _stopped = Stopped(&place);
