@@ -1,11 +1,12 @@
 //! The loopback port that a browser is redirected to: minimal HTTP with limits on size, time and connections.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::LoginError;
@@ -15,7 +16,7 @@ use crate::browser::{CallbackPage, CallbackRequest};
 const MOST_BYTES: usize = 16 * 1024;
 /// The time limit for a connection to send its request, and to read the response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The number of connections that are served at once.
+/// The number of connections that may be silent at once. One more closes the oldest.
 const MOST_CONNECTIONS: usize = 16;
 
 /// A connection that waits for its response.
@@ -38,22 +39,29 @@ pub(crate) async fn bind(ports: &[u16]) -> Result<(TcpListener, u16), LoginError
 
 /// Accepts connections until the receiver is dropped.
 pub(crate) async fn receive(listener: TcpListener, connections: mpsc::Sender<CallbackConnection>) {
-    let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
+    let mut silent: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = connections.closed() => return,
         };
         // The client may have disconnected already.
         let Ok((stream, _)) = accepted else { continue };
+        silent.retain(|connection| !connection.is_finished());
+        if silent.len() >= MOST_CONNECTIONS
+            && let Some(oldest) = silent.pop_front()
+        {
+            // Whoever holds the port with connections that say nothing must not keep the browser out.
+            oldest.abort();
+        }
         let connections = connections.clone();
-        tokio::spawn(async move {
+        let meeting = tokio::spawn(async move {
             if let Ok(Some(connection)) = timeout(PATIENCE, CallbackConnection::meet(stream)).await {
-                // The receiver is dropped when the login is over.
-                let _ = connections.send(connection).await;
+                // One that has sent its request is not silent. The receiver is dropped when the login is over.
+                drop(tokio::spawn(async move { connections.send(connection).await }));
             }
-            drop(seat);
         });
+        silent.push_back(meeting.abort_handle());
     }
 }
 
@@ -134,6 +142,24 @@ mod tests {
         assert!(!own.is_foreign);
         assert!(CallbackRequest::parse(b"\xff\xff\r\n\r\n").is_none());
         assert!(CallbackRequest::parse(b"GET\r\n\r\n").is_none());
+    }
+
+    #[tokio::test]
+    async fn silent_connections_do_not_keep_a_browser_out() {
+        let (listener, port) = bind(&[0]).await.unwrap();
+        let (connections, mut received) = mpsc::channel(1);
+        tokio::spawn(receive(listener, connections));
+        let mut silent = Vec::new();
+        for _ in 0..2 * MOST_CONNECTIONS {
+            silent.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+        }
+        let mut browser = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        browser.write_all(b"GET /auth HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        // The deadline of those that say nothing has not passed.
+        let met = timeout(PATIENCE / 2, received.recv()).await.unwrap().unwrap();
+        assert_eq!(met.request.target, "/auth");
+        let mut nothing = [0];
+        assert_eq!(silent[0].read(&mut nothing).await.unwrap(), 0, "the oldest was closed");
     }
 
     #[tokio::test]
