@@ -51,7 +51,7 @@ pub(crate) async fn receive(listener: TcpListener, connections: mpsc::Sender<Cal
         if silent.len() >= MOST_CONNECTIONS
             && let Some(oldest) = silent.pop_front()
         {
-            // Whoever holds the port with connections that say nothing must not keep the browser out.
+            // Connections that hold the port and say nothing must not keep the browser out.
             oldest.abort();
         }
         let connections = connections.clone();
