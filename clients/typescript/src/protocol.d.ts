@@ -158,7 +158,7 @@ export type ArchiveConversationParams = {
 
 export type ArchiveConversationResponse = Empty;
 
-/** The policy for asking before acting. */
+/** The policy for asking before acting: a word, or `{"granular": {…}}`. */
 export type AskForApproval =
   /** Only commands that are known to be safe run without approval. */
   | "untrusted"
@@ -167,7 +167,26 @@ export type AskForApproval =
   /** The model requests approval when it needs more than the sandbox allows. */
   | "on-request"
   /** Nothing is asked; failures are returned to the model. */
-  | "never";
+  | "never"
+  /** As `on-request`, with each kind of question switched on or off. */
+  | {
+    granular: GranularApproval;
+  };
+
+/** The policy for asking before acting: a word, or `{"granular": {…}}`. */
+export type AskForApprovalInput =
+  /** Only commands that are known to be safe run without approval. */
+  | "untrusted"
+  /** Everything runs in the sandbox; a command that fails there may run outside after approval. */
+  | "on-failure"
+  /** The model requests approval when it needs more than the sandbox allows. */
+  | "on-request"
+  /** Nothing is asked; failures are returned to the model. */
+  | "never"
+  /** As `on-request`, with each kind of question switched on or off. */
+  | {
+    granular: GranularApprovalInput;
+  };
 
 /** The kind of login. */
 export type AuthMode =
@@ -700,6 +719,42 @@ export type ClientRequest =
     method: "experimentalFeature/enablement/set";
     params: v2.ExperimentalFeatureEnablementSetParams;
   }
+  /** Lists apps, of which there are none. */
+  | {
+    id: RequestId;
+    method: "app/list";
+    params?: Empty;
+  }
+  /** Lists plugins, of which there are none. */
+  | {
+    id: RequestId;
+    method: "plugin/list" | "plugin/installed";
+    params?: Empty;
+  }
+  /** Updates marketplaces of plugins, of which there are none. */
+  | {
+    id: RequestId;
+    method: "marketplace/upgrade";
+    params?: v2.MarketplaceUpgradeParams;
+  }
+  /** Looks for settings of other agents, and finds none. */
+  | {
+    id: RequestId;
+    method: "externalAgentConfig/detect";
+    params?: Empty;
+  }
+  /** Forgets all memories, of which there are none. */
+  | {
+    id: RequestId;
+    method: "memory/reset";
+    params?: Empty;
+  }
+  /** Sets whether memories are made from a thread, which they never are. */
+  | {
+    id: RequestId;
+    method: "thread/memoryMode/set";
+    params: v2.ThreadMemoryModeSetParams;
+  }
   /** Lists collaboration modes. */
   | {
     id: RequestId;
@@ -1046,6 +1101,13 @@ export type ClientRequestMethods = {
   "modelProvider/capabilities/read": { params: Empty; response: v2.ModelProviderCapabilitiesReadResponse };
   "experimentalFeature/list": { params: v2.ExperimentalFeatureListParams; response: v2.ExperimentalFeatureListResponse };
   "experimentalFeature/enablement/set": { params: v2.ExperimentalFeatureEnablementSetParams; response: v2.ExperimentalFeatureEnablementSetResponse };
+  "app/list": { params: Empty; response: v2.AppsListResponse };
+  "plugin/list": { params: Empty; response: v2.PluginListResponse };
+  "plugin/installed": { params: Empty; response: v2.PluginListResponse };
+  "marketplace/upgrade": { params: v2.MarketplaceUpgradeParams; response: v2.MarketplaceUpgradeResponse };
+  "externalAgentConfig/detect": { params: Empty; response: v2.ExternalAgentConfigDetectResponse };
+  "memory/reset": { params: Empty; response: v2.MemoryResetResponse };
+  "thread/memoryMode/set": { params: v2.ThreadMemoryModeSetParams; response: v2.ThreadMemoryModeSetResponse };
   "collaborationMode/list": { params: Empty; response: v2.CollaborationModeListResponse };
   "permissionProfile/list": { params: v2.PermissionProfileListParams; response: v2.PermissionProfileListResponse };
   "mcpServerStatus/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
@@ -1900,6 +1962,34 @@ export type GitDiffToRemoteResponse = {
   diff: string;
 };
 
+/** The kinds of questions that are asked. Anything that would need a question of another kind is refused. */
+export type GranularApproval = {
+  /** See `ApprovalKind::Sandbox`. */
+  sandbox_approval: boolean;
+  /** See `ApprovalKind::Rules`. */
+  rules: boolean;
+  /** Scripts of skills, about which this release never asks. */
+  skill_approval: boolean;
+  /** See `ApprovalKind::Permissions`. */
+  request_permissions: boolean;
+  /** See `ApprovalKind::Mcp`. */
+  mcp_elicitations: boolean;
+};
+
+/** The kinds of questions that are asked. Anything that would need a question of another kind is refused. */
+export type GranularApprovalInput = {
+  /** See `ApprovalKind::Sandbox`. */
+  sandbox_approval: boolean;
+  /** See `ApprovalKind::Rules`. */
+  rules: boolean;
+  /** Scripts of skills, about which this release never asks. */
+  skill_approval?: boolean;
+  /** See `ApprovalKind::Permissions`. */
+  request_permissions?: boolean;
+  /** See `ApprovalKind::Mcp`. */
+  mcp_elicitations: boolean;
+};
+
 /** A prompt in an event. */
 export type HistoryEntry = {
   /** The thread it was typed in. */
@@ -2206,7 +2296,7 @@ export type NewConversationParams = {
   /** Its working directory. */
   cwd?: string | null;
   /** The approval policy. */
-  approvalPolicy?: AskForApproval | null;
+  approvalPolicy?: AskForApprovalInput | null;
   /** The sandbox policy of commands. */
   sandbox?: SandboxMode | null;
   /** Overrides of configuration values. */
@@ -2821,7 +2911,7 @@ export type SendUserTurnParams = {
   /** The working directory. */
   cwd: string;
   /** The approval policy. */
-  approvalPolicy: AskForApproval;
+  approvalPolicy: AskForApprovalInput;
   /** The sandbox policy of commands. */
   sandboxPolicy: SandboxPolicyInput;
   /** The model. */
@@ -3779,7 +3869,7 @@ export type TurnContextOverride = {
   /** The working directory. */
   cwd?: string | null;
   /** The approval policy. */
-  approval_policy?: AskForApproval | null;
+  approval_policy?: AskForApprovalInput | null;
   /** The sandbox policy. */
   sandbox_policy?: SandboxPolicyInput | null;
   /** The model to use. */
@@ -3995,7 +4085,7 @@ export type UserTurn = {
   /** The working directory. */
   cwd: string;
   /** The approval policy. */
-  approval_policy: AskForApproval;
+  approval_policy: AskForApprovalInput;
   /** The sandbox policy. */
   sandbox_policy: SandboxPolicyInput;
   /** The model to use. */
@@ -4148,6 +4238,22 @@ export namespace v2 {
     planType: string | null;
   };
 
+  /** A text beside a message. */
+  export type AdditionalContextEntry = {
+    kind: v2.AdditionalContextKind;
+    /** The text. */
+    value: string;
+    /** Its name for programs, which the model does not see. */
+    name?: string | null;
+  };
+
+  /** The trust in a text. */
+  export type AdditionalContextKind =
+    /** It comes from elsewhere, and is never an instruction. */
+    | "untrusted"
+    /** The application vouches for it. */
+    | "application";
+
   /** Access to files. */
   export type AdditionalFileSystemPermissions = {
     /** Folders to read. Commands can read everything but secrets, so none are requested. */
@@ -4228,6 +4334,14 @@ export namespace v2 {
     | "guardian_subagent"
     /** A word that this release does not know, passed through. */
     | (string & {});
+
+  /** The answer of `app/list`. */
+  export type AppsListResponse = {
+    /** No apps. */
+    data: Array<unknown>;
+    /** No further page. */
+    nextCursor: string | null;
+  };
 
   /** A login with a pair of keys of Amazon. */
   export type BedrockKeysLogin = {
@@ -4399,8 +4513,8 @@ export namespace v2 {
 
   /** The settings of a mode. */
   export type CollaborationSettings = {
-    /** The model. */
-    model: string;
+    /** The model; it stays as it is if unset. */
+    model?: string | null;
     /** The reasoning effort. */
     reasoning_effort: ReasoningEffort | null;
     /** Instructions for the mode; the built-in ones if unset. */
@@ -4409,8 +4523,8 @@ export namespace v2 {
 
   /** The settings of a mode. */
   export type CollaborationSettingsInput = {
-    /** The model. */
-    model: string;
+    /** The model; it stays as it is if unset. */
+    model?: string | null;
     /** The reasoning effort. */
     reasoning_effort?: ReasoningEffort | null;
     /** Instructions for the mode; the built-in ones if unset. */
@@ -5031,7 +5145,7 @@ export namespace v2 {
       type: "function";
     } & v2.DynamicTool;
 
-  /** A tool, or several tools under one name. */
+  /** A tool, or several tools under one name. One without a `type` is a tool. */
   export type DynamicToolSpec =
     /** A tool. */
     | {
@@ -5110,6 +5224,14 @@ export namespace v2 {
     | "beta" | "underDevelopment" | "stable" | "deprecated" | "removed"
     /** A word that this release does not know, passed through. */
     | (string & {});
+
+  /** The answer of `externalAgentConfig/detect`. */
+  export type ExternalAgentConfigDetectResponse = {
+    /** Nothing to take over. */
+    items: Array<unknown>;
+    /** No connectors. */
+    connectors: Array<unknown>;
+  };
 
   /** The parameters of `feedback/save`. */
   export type FeedbackSaveParams = {
@@ -5336,7 +5458,9 @@ export namespace v2 {
     /** The search text. */
     query: string;
     /** The folders to look in. */
-    roots: Array<string>;
+    roots?: Array<string>;
+    /** The folder to look in if there are no `roots`. */
+    cwd?: string | null;
     /** A search with the same token ends when this one begins. */
     cancellationToken?: string | null;
   };
@@ -5716,6 +5840,22 @@ export namespace v2 {
       type: "amazonBedrock";
     };
 
+  /** `marketplace/upgrade`. */
+  export type MarketplaceUpgradeParams = {
+    /** The marketplace; all of them if unset. */
+    marketplaceName?: string | null;
+  };
+
+  /** The answer of `marketplace/upgrade`. */
+  export type MarketplaceUpgradeResponse = {
+    /** No marketplaces. */
+    selectedMarketplaces: Array<string>;
+    /** No folders. */
+    upgradedRoots: Array<string>;
+    /** No errors. */
+    errors: Array<unknown>;
+  };
+
   /** The login state of an MCP server. */
   export type McpAuthStatus =
     | "unknown" | "unsupported" | "notLoggedIn" | "bearerToken" | "oAuth"
@@ -5917,6 +6057,8 @@ export namespace v2 {
     message: string;
   };
 
+  export type MemoryResetResponse = Empty;
+
   /** The way to combine a new value with an existing one. */
   export type MergeStrategy =
     /** The new value takes its place. */
@@ -5991,6 +6133,8 @@ export namespace v2 {
     imageGeneration: boolean;
     /** Whether it searches the web. */
     webSearch: boolean;
+    /** Whether it accepts tools that are grouped under one name. */
+    namespaceTools: boolean;
   };
 
   /** A service tier of a model, such as a faster one. */
@@ -6119,6 +6263,16 @@ export namespace v2 {
     permissions: v2.RequestPermissionProfileInput;
     /** The time for which they are granted. */
     scope?: v2.PermissionGrantScope;
+  };
+
+  /** The answer of `plugin/list` and `plugin/installed`. */
+  export type PluginListResponse = {
+    /** No marketplaces. */
+    marketplaces: Array<unknown>;
+    /** None that could not be loaded. */
+    marketplaceLoadErrors: Array<unknown>;
+    /** No plugins. */
+    featuredPluginIds: Array<string>;
   };
 
   /** One of `[profiles]`. */
@@ -6261,7 +6415,7 @@ export namespace v2 {
   };
 
   /** A release whose behaviour a server matches. */
-  export type Release = "0.77" | "0.166";
+  export type Release = "0.58" | "0.77" | "0.166";
 
   /** Permissions that are requested or granted. */
   export type RequestPermissionProfile = {
@@ -6879,7 +7033,7 @@ export namespace v2 {
     /** Its working directory. */
     cwd?: string | null;
     /** The approval policy. */
-    approvalPolicy?: AskForApproval | null;
+    approvalPolicy?: AskForApprovalInput | null;
     /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** The sandbox policy of commands. */
@@ -7191,6 +7345,19 @@ export namespace v2 {
   };
 
   export type ThreadLoadedListParams = v2.PageParams;
+
+  /** Whether memories are made from a thread. */
+  export type ThreadMemoryMode = "enabled" | "disabled";
+
+  /** `thread/memoryMode/set`. */
+  export type ThreadMemoryModeSetParams = {
+    /** The thread. */
+    threadId: string;
+    /** The mode. */
+    mode: v2.ThreadMemoryMode;
+  };
+
+  export type ThreadMemoryModeSetResponse = Empty;
 
   /** Changes of a thread's repository information: a missing member is unchanged, and `null` removes one. */
   export type ThreadMetadataGitInfoUpdateParams = {
@@ -7509,7 +7676,7 @@ export namespace v2 {
     /** Its working directory. */
     cwd?: string | null;
     /** The approval policy. */
-    approvalPolicy?: AskForApproval | null;
+    approvalPolicy?: AskForApprovalInput | null;
     /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** The sandbox policy of commands. */
@@ -7715,7 +7882,7 @@ export namespace v2 {
     /** The thread. */
     threadId: string;
     /** The approval policy. */
-    approvalPolicy?: AskForApproval | null;
+    approvalPolicy?: AskForApprovalInput | null;
     /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** Its working directory. */
@@ -7766,7 +7933,7 @@ export namespace v2 {
     /** Its working directory. */
     cwd?: string | null;
     /** The approval policy. */
-    approvalPolicy?: AskForApproval | null;
+    approvalPolicy?: AskForApprovalInput | null;
     /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** The sandbox policy of commands. */
@@ -8063,7 +8230,7 @@ export namespace v2 {
     /** The user's input. */
     input: Array<v2.UserInputInput>;
     /** The approval policy from this turn on. */
-    approvalPolicy?: AskForApproval | null;
+    approvalPolicy?: AskForApprovalInput | null;
     /** The reviewer of approval requests, from this turn on. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** The working directory from this turn on. */
@@ -8082,6 +8249,8 @@ export namespace v2 {
     clientUserMessageId?: string | null;
     /** The collaboration mode from this turn on, which takes precedence over `model` and `effort`. */
     collaborationMode?: v2.CollaborationModeInput | null;
+    /** Texts that the model gets before this message: of the application, or untrusted. */
+    additionalContext?: { [key: string]: v2.AdditionalContextEntry } | null;
   };
 
   /** The response of `turn/start`. */
@@ -8119,6 +8288,8 @@ export namespace v2 {
     input: Array<v2.UserInputInput>;
     /** The client's id for this message. */
     clientUserMessageId?: string | null;
+    /** Texts that the model gets before this message: of the application, or untrusted. */
+    additionalContext?: { [key: string]: v2.AdditionalContextEntry } | null;
   };
 
   /** The response of `turn/steer`. */

@@ -329,6 +329,34 @@ class Calls:
         """Enables or disables features until the server ends."""
         return cast("v2.ExperimentalFeatureEnablementSetResponse", await self._call("experimentalFeature/enablement/set", params))
 
+    async def app_list(self, params: base.Empty | None = None) -> v2.AppsListResponse:
+        """Lists apps, of which there are none."""
+        return cast("v2.AppsListResponse", await self._call("app/list", params))
+
+    async def plugin_list(self, params: base.Empty | None = None) -> v2.PluginListResponse:
+        """Lists plugins, of which there are none."""
+        return cast("v2.PluginListResponse", await self._call("plugin/list", params))
+
+    async def plugin_installed(self, params: base.Empty | None = None) -> v2.PluginListResponse:
+        """Lists plugins, of which there are none."""
+        return cast("v2.PluginListResponse", await self._call("plugin/installed", params))
+
+    async def marketplace_upgrade(self, params: v2.MarketplaceUpgradeParams | None = None) -> v2.MarketplaceUpgradeResponse:
+        """Updates marketplaces of plugins, of which there are none."""
+        return cast("v2.MarketplaceUpgradeResponse", await self._call("marketplace/upgrade", params))
+
+    async def external_agent_config_detect(self, params: base.Empty | None = None) -> v2.ExternalAgentConfigDetectResponse:
+        """Looks for settings of other agents, and finds none."""
+        return cast("v2.ExternalAgentConfigDetectResponse", await self._call("externalAgentConfig/detect", params))
+
+    async def memory_reset(self, params: base.Empty | None = None) -> v2.MemoryResetResponse:
+        """Forgets all memories, of which there are none."""
+        return cast("v2.MemoryResetResponse", await self._call("memory/reset", params))
+
+    async def thread_memory_mode_set(self, params: v2.ThreadMemoryModeSetParams) -> v2.ThreadMemoryModeSetResponse:
+        """Sets whether memories are made from a thread, which they never are."""
+        return cast("v2.ThreadMemoryModeSetResponse", await self._call("thread/memoryMode/set", params))
+
     async def collaboration_mode_list(self, params: base.Empty | None = None) -> v2.CollaborationModeListResponse:
         """Lists collaboration modes."""
         return cast("v2.CollaborationModeListResponse", await self._call("collaborationMode/list", params))

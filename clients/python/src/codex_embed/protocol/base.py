@@ -183,6 +183,18 @@ class ArchiveConversationParams(TypedDict):
     rolloutPath: str
 
 
+class AskForApprovalGranular(TypedDict):
+    """As `on-request`, with each kind of question switched on or off."""
+
+    granular: GranularApproval
+
+
+class AskForApprovalInputGranular(TypedDict):
+    """As `on-request`, with each kind of question switched on or off."""
+
+    granular: GranularApprovalInput
+
+
 class AuthStatusChangeNotification(TypedDict):
     """`authStatusChange`."""
 
@@ -1493,6 +1505,39 @@ class GitDiffToRemoteResponse(TypedDict):
     diff: str
 
 
+class GranularApproval(TypedDict):
+    """The kinds of questions that are asked. Anything that would need a question of another kind is refused."""
+
+    # See `ApprovalKind::Sandbox`.
+    sandbox_approval: bool
+    # See `ApprovalKind::Rules`.
+    rules: bool
+    # Scripts of skills, about which this release never asks.
+    skill_approval: bool
+    # See `ApprovalKind::Permissions`.
+    request_permissions: bool
+    # See `ApprovalKind::Mcp`.
+    mcp_elicitations: bool
+
+
+class _GranularApprovalInputRequired(TypedDict):
+    # See `ApprovalKind::Sandbox`.
+    sandbox_approval: bool
+    # See `ApprovalKind::Rules`.
+    rules: bool
+    # See `ApprovalKind::Mcp`.
+    mcp_elicitations: bool
+
+
+class GranularApprovalInput(_GranularApprovalInputRequired, total=False):
+    """The kinds of questions that are asked. Anything that would need a question of another kind is refused."""
+
+    # Scripts of skills, about which this release never asks.
+    skill_approval: bool
+    # See `ApprovalKind::Permissions`.
+    request_permissions: bool
+
+
 class HistoryEntry(TypedDict):
     """A prompt in an event."""
 
@@ -1842,7 +1887,7 @@ class NewConversationParams(TypedDict, total=False):
     # Its working directory.
     cwd: str | None
     # The approval policy.
-    approvalPolicy: AskForApproval | None
+    approvalPolicy: AskForApprovalInput | None
     # The sandbox policy of commands.
     sandbox: SandboxMode | None
     # Overrides of configuration values.
@@ -1893,7 +1938,7 @@ class _OpUserTurnRequired(TypedDict):
     # The working directory.
     cwd: str
     # The approval policy.
-    approval_policy: AskForApproval
+    approval_policy: AskForApprovalInput
     # The sandbox policy.
     sandbox_policy: SandboxPolicyInput
     # The model to use.
@@ -1922,7 +1967,7 @@ class OpOverrideTurnContext(_OpOverrideTurnContextRequired, total=False):
     # The working directory.
     cwd: str | None
     # The approval policy.
-    approval_policy: AskForApproval | None
+    approval_policy: AskForApprovalInput | None
     # The sandbox policy.
     sandbox_policy: SandboxPolicyInput | None
     # The model to use.
@@ -1943,7 +1988,7 @@ class OpConfigureSession(_OpConfigureSessionRequired, total=False):
     # The working directory.
     cwd: str | None
     # The approval policy.
-    approval_policy: AskForApproval | None
+    approval_policy: AskForApprovalInput | None
     # The sandbox policy.
     sandbox_policy: SandboxPolicyInput | None
     # The model to use.
@@ -2755,7 +2800,7 @@ class _SendUserTurnParamsRequired(TypedDict):
     # The working directory.
     cwd: str
     # The approval policy.
-    approvalPolicy: AskForApproval
+    approvalPolicy: AskForApprovalInput
     # The sandbox policy of commands.
     sandboxPolicy: SandboxPolicyInput
     # The model.
@@ -3168,7 +3213,7 @@ class TurnContextOverride(TypedDict, total=False):
     # The working directory.
     cwd: str | None
     # The approval policy.
-    approval_policy: AskForApproval | None
+    approval_policy: AskForApprovalInput | None
     # The sandbox policy.
     sandbox_policy: SandboxPolicyInput | None
     # The model to use.
@@ -3432,7 +3477,7 @@ class _UserTurnRequired(TypedDict):
     # The working directory.
     cwd: str
     # The approval policy.
-    approval_policy: AskForApproval
+    approval_policy: AskForApprovalInput
     # The sandbox policy.
     sandbox_policy: SandboxPolicyInput
     # The model to use.
@@ -3591,8 +3636,12 @@ AgentMessageContent: TypeAlias = AgentMessageContentText
 ApplyPatchApprovalResponse: TypeAlias = ConversationApprovalResponse
 
 
-# The policy for asking before acting.
-AskForApproval: TypeAlias = Literal["untrusted"] | Literal["on-failure"] | Literal["on-request"] | Literal["never"]
+# The policy for asking before acting: a word, or `{"granular": {…}}`.
+AskForApproval: TypeAlias = Literal["untrusted"] | Literal["on-failure"] | Literal["on-request"] | Literal["never"] | AskForApprovalGranular
+
+
+# The policy for asking before acting: a word, or `{"granular": {…}}`.
+AskForApprovalInput: TypeAlias = Literal["untrusted"] | Literal["on-failure"] | Literal["on-request"] | Literal["never"] | AskForApprovalInputGranular
 
 
 # The kind of login.

@@ -49,6 +49,19 @@ class AccountUpdatedNotification(TypedDict):
     planType: str | None
 
 
+class _AdditionalContextEntryRequired(TypedDict):
+    kind: AdditionalContextKind
+    # The text.
+    value: str
+
+
+class AdditionalContextEntry(_AdditionalContextEntryRequired, total=False):
+    """A text beside a message."""
+
+    # Its name for programs, which the model does not see.
+    name: str | None
+
+
 class AdditionalFileSystemPermissions(TypedDict):
     """Access to files."""
 
@@ -108,6 +121,15 @@ class ApprovalResponse(TypedDict):
 
     # The answer.
     decision: ApprovalDecision
+
+
+class AppsListResponse(TypedDict):
+    """The answer of `app/list`."""
+
+    # No apps.
+    data: list[Any]
+    # No further page.
+    nextCursor: str | None
 
 
 class _BedrockKeysLoginRequired(TypedDict):
@@ -297,25 +319,25 @@ class CollaborationModeMask(TypedDict):
     reasoning_effort: base.ReasoningEffort | None
 
 
-class CollaborationSettings(TypedDict):
-    """The settings of a mode."""
-
-    # The model.
-    model: str
+class _CollaborationSettingsRequired(TypedDict):
     # The reasoning effort.
     reasoning_effort: base.ReasoningEffort | None
     # Instructions for the mode; the built-in ones if unset.
     developer_instructions: str | None
 
 
-class _CollaborationSettingsInputRequired(TypedDict):
-    # The model.
-    model: str
-
-
-class CollaborationSettingsInput(_CollaborationSettingsInputRequired, total=False):
+class CollaborationSettings(_CollaborationSettingsRequired, total=False):
     """The settings of a mode."""
 
+    # The model; it stays as it is if unset.
+    model: str | None
+
+
+class CollaborationSettingsInput(TypedDict, total=False):
+    """The settings of a mode."""
+
+    # The model; it stays as it is if unset.
+    model: str | None
     # The reasoning effort.
     reasoning_effort: base.ReasoningEffort | None
     # Instructions for the mode; the built-in ones if unset.
@@ -1092,6 +1114,15 @@ class ExperimentalFeatureListResponse(TypedDict):
     nextCursor: str | None
 
 
+class ExternalAgentConfigDetectResponse(TypedDict):
+    """The answer of `externalAgentConfig/detect`."""
+
+    # Nothing to take over.
+    items: list[Any]
+    # No connectors.
+    connectors: list[Any]
+
+
 class _FeedbackSaveParamsRequired(TypedDict):
     # The path of the bundle to write.
     savePath: str
@@ -1335,13 +1366,15 @@ class FsWriteFileParams(TypedDict):
 class _FuzzyFileSearchParamsRequired(TypedDict):
     # The search text.
     query: str
-    # The folders to look in.
-    roots: list[str]
 
 
 class FuzzyFileSearchParams(_FuzzyFileSearchParamsRequired, total=False):
     """The parameters of `fuzzyFileSearch`."""
 
+    # The folders to look in.
+    roots: list[str]
+    # The folder to look in if there are no `roots`.
+    cwd: str | None
     # A search with the same token ends when this one begins.
     cancellationToken: str | None
 
@@ -1775,6 +1808,24 @@ class LoginAccountResponseAmazonBedrock(TypedDict):
     type: Literal["amazonBedrock"]
 
 
+class MarketplaceUpgradeParams(TypedDict, total=False):
+    """`marketplace/upgrade`."""
+
+    # The marketplace; all of them if unset.
+    marketplaceName: str | None
+
+
+class MarketplaceUpgradeResponse(TypedDict):
+    """The answer of `marketplace/upgrade`."""
+
+    # No marketplaces.
+    selectedMarketplaces: list[str]
+    # No folders.
+    upgradedRoots: list[str]
+    # No errors.
+    errors: list[Any]
+
+
 class _McpResourceReadParamsRequired(TypedDict):
     # The server.
     server: str
@@ -2044,6 +2095,8 @@ class ModelProviderCapabilitiesReadResponse(TypedDict):
     imageGeneration: bool
     # Whether it searches the web.
     webSearch: bool
+    # Whether it accepts tools that are grouped under one name.
+    namespaceTools: bool
 
 
 class ModelServiceTier(TypedDict):
@@ -2174,6 +2227,17 @@ class PermissionsRequestApprovalResponse(_PermissionsRequestApprovalResponseRequ
 
     # The time for which they are granted.
     scope: PermissionGrantScope
+
+
+class PluginListResponse(TypedDict):
+    """The answer of `plugin/list` and `plugin/installed`."""
+
+    # No marketplaces.
+    marketplaces: list[Any]
+    # None that could not be loaded.
+    marketplaceLoadErrors: list[Any]
+    # No plugins.
+    featuredPluginIds: list[str]
 
 
 class ProfileV2(TypedDict):
@@ -2952,7 +3016,7 @@ class ThreadForkParams(TypedDict, total=False):
     # Its working directory.
     cwd: str | None
     # The approval policy.
-    approvalPolicy: base.AskForApproval | None
+    approvalPolicy: base.AskForApprovalInput | None
     # The reviewer of approval requests.
     approvalsReviewer: ApprovalsReviewer | None
     # The sandbox policy of commands.
@@ -3428,6 +3492,15 @@ class ThreadListResponse(TypedDict):
     readStates: dict[str, ThreadReadState]
 
 
+class ThreadMemoryModeSetParams(TypedDict):
+    """`thread/memoryMode/set`."""
+
+    # The thread.
+    threadId: str
+    # The mode.
+    mode: ThreadMemoryMode
+
+
 class ThreadMetadataGitInfoUpdateParams(TypedDict, total=False):
     """Changes of a thread's repository information: a missing member is unchanged, and `null` removes one."""
 
@@ -3778,7 +3851,7 @@ class ThreadResumeParams(TypedDict, total=False):
     # Its working directory.
     cwd: str | None
     # The approval policy.
-    approvalPolicy: base.AskForApproval | None
+    approvalPolicy: base.AskForApprovalInput | None
     # The reviewer of approval requests.
     approvalsReviewer: ApprovalsReviewer | None
     # The sandbox policy of commands.
@@ -4000,7 +4073,7 @@ class ThreadSettingsUpdateParams(_ThreadSettingsUpdateParamsRequired, total=Fals
     """`thread/settings/update`: changes the settings of later turns."""
 
     # The approval policy.
-    approvalPolicy: base.AskForApproval | None
+    approvalPolicy: base.AskForApprovalInput | None
     # The reviewer of approval requests.
     approvalsReviewer: ApprovalsReviewer | None
     # Its working directory.
@@ -4041,7 +4114,7 @@ class ThreadStartParams(TypedDict, total=False):
     # Its working directory.
     cwd: str | None
     # The approval policy.
-    approvalPolicy: base.AskForApproval | None
+    approvalPolicy: base.AskForApprovalInput | None
     # The reviewer of approval requests.
     approvalsReviewer: ApprovalsReviewer | None
     # The sandbox policy of commands.
@@ -4341,7 +4414,7 @@ class TurnStartParams(_TurnStartParamsRequired, total=False):
     """`turn/start`: sends input to a thread."""
 
     # The approval policy from this turn on.
-    approvalPolicy: base.AskForApproval | None
+    approvalPolicy: base.AskForApprovalInput | None
     # The reviewer of approval requests, from this turn on.
     approvalsReviewer: ApprovalsReviewer | None
     # The working directory from this turn on.
@@ -4360,6 +4433,8 @@ class TurnStartParams(_TurnStartParamsRequired, total=False):
     clientUserMessageId: str | None
     # The collaboration mode from this turn on, which takes precedence over `model` and `effort`.
     collaborationMode: CollaborationModeInput | None
+    # Texts that the model gets before this message: of the application, or untrusted.
+    additionalContext: dict[str, AdditionalContextEntry] | None
 
 
 class TurnStartResponse(TypedDict):
@@ -4392,6 +4467,8 @@ class TurnSteerParams(_TurnSteerParamsRequired, total=False):
 
     # The client's id for this message.
     clientUserMessageId: str | None
+    # Texts that the model gets before this message: of the application, or untrusted.
+    additionalContext: dict[str, AdditionalContextEntry] | None
 
 
 class TurnSteerResponse(TypedDict):
@@ -4518,6 +4595,10 @@ Account: TypeAlias = AccountApiKey | AccountChatgpt
 AccountLogoutResponse: TypeAlias = base.Empty
 
 
+# The trust in a text.
+AdditionalContextKind: TypeAlias = Literal["untrusted"] | Literal["application"]
+
+
 # Something that happens to an agent, as items name it.
 AgentActivityKind: TypeAlias = Literal["started", "interrupted", "completed"] | Literal["interacted"]
 
@@ -4605,7 +4686,7 @@ DynamicToolCallOutputContentItem: TypeAlias = DynamicToolCallOutputContentItemIn
 DynamicToolNamespaceTool: TypeAlias = DynamicToolNamespaceToolFunction
 
 
-# A tool, or several tools under one name.
+# A tool, or several tools under one name. One without a `type` is a tool.
 DynamicToolSpec: TypeAlias = DynamicToolSpecFunction | DynamicToolSpecNamespace
 
 
@@ -4696,6 +4777,9 @@ McpServerStartupState: TypeAlias = Literal["starting", "ready", "failed", "cance
 McpServerStatusDetail: TypeAlias = Literal["full", "toolsAndAuthOnly"] | str
 
 
+MemoryResetResponse: TypeAlias = base.Empty
+
+
 # The way to combine a new value with an existing one.
 MergeStrategy: TypeAlias = Literal["replace"] | Literal["upsert"]
 
@@ -4717,7 +4801,7 @@ PermissionGrantScope: TypeAlias = Literal["turn"] | Literal["session"]
 
 
 # A release whose behaviour a server matches.
-Release: TypeAlias = Literal["0.77", "0.166"]
+Release: TypeAlias = Literal["0.58", "0.77", "0.166"]
 
 
 # The thread of a review.
@@ -4819,6 +4903,13 @@ ThreadItemsListAnchor: TypeAlias = ThreadItemsListAnchorItem
 
 
 ThreadLoadedListParams: TypeAlias = PageParams
+
+
+# Whether memories are made from a thread.
+ThreadMemoryMode: TypeAlias = Literal["enabled", "disabled"]
+
+
+ThreadMemoryModeSetResponse: TypeAlias = base.Empty
 
 
 ThreadMetadataUpdateResponse: TypeAlias = ThreadResponse
