@@ -140,10 +140,11 @@ fn a_draft_outlives_a_crash_and_is_gone_when_it_is_sent() {
     assert_eq!(std::fs::read_dir(&drafts).expect("it is there").count(), 0);
 }
 
-/// Whether a draft in a folder has a text.
+/// Whether a draft in a folder has a text. One that is being written has another name until it is whole.
 fn has_draft(folder: &Path, wanted: &str) -> bool {
-    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.any(|entry| std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(wanted)))
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut drafts = entries.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    drafts.any(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains(wanted)))
 }
 
 /// Waits until something is so.
