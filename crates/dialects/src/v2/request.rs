@@ -65,25 +65,16 @@ pub fn question(
         QuestionKind::Permissions { asked: wanted, cwd } => {
             as_command(release, asked, (thread_id, turn_id), Shown { cwd, ..Shown::of(&wanted.argv()) }, at_ms)
         }
-        QuestionKind::Elicitation(_) => return elicitation(release, thread, turn, asked, at_ms),
+        QuestionKind::Elicitation(elicitation) if release == ProtocolRelease::V0166 => {
+            mcp::elicitation(thread, turn, elicitation)
+        }
+        // Earlier clients can only say yes or no.
+        QuestionKind::Elicitation(elicitation) if elicitation.needs_content() => return None,
+        QuestionKind::Elicitation(elicitation) => {
+            let argv = mcp_tool::question_argv(elicitation);
+            as_command(release, asked, (thread_id, turn_id), Shown::of(&argv), at_ms)
+        }
     })
-}
-
-/// A question of an MCP server. Earlier clients can only say yes or no.
-fn elicitation(
-    release: ProtocolRelease,
-    thread: ThreadId,
-    turn: &str,
-    asked: &Question,
-    at_ms: i64,
-) -> Option<ServerRequest> {
-    let QuestionKind::Elicitation(elicitation) = &asked.kind else { return None };
-    if release == ProtocolRelease::V0166 {
-        return Some(mcp::elicitation(thread, turn, elicitation));
-    }
-    let (names, argv) = ((thread.to_string(), turn.to_owned()), mcp_tool::question_argv(elicitation));
-    let request = || as_command(release, asked, names, Shown::of(&argv), at_ms);
-    (!elicitation.needs_content()).then(request)
 }
 
 /// The permissions that are asked for.
